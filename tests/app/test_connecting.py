@@ -180,3 +180,20 @@ async def test_a_local_server_of_ones_own_is_looked_for(tmp_path: Path) -> None:
         async with person(tmp_path) as (client, session):
             rows = {row.name: row for row in await client.query(FindLocal(session))}
     assert rows["mine"].models == ("alpha", "beta") and "other" not in rows
+
+
+async def test_a_window_that_the_list_names_is_kept_with_the_model(tmp_path: Path) -> None:
+    async with ModelServer([{"id": "glm-4.6", "max_model_len": 32_768}]) as server:
+        async with person(tmp_path) as (client, session):
+            assert await client.submit(ConnectProvider(session, "box", "", server.url, "glm-4.6")) == ""
+        assert '"glm-4.6" = 32768' in (tmp_path / "home" / "config.toml").read_text()
+        async with person(tmp_path) as (client, session):
+            view = await client.query(CheckEndpoint(session, server.address))
+    assert (view.name, [row.window for row in view.models]) == ("box", [32_768])
+
+
+async def test_the_name_of_another_provider_is_not_taken(tmp_path: Path) -> None:
+    async with ModelServer() as server, person(tmp_path) as (client, session):
+        wrong = await client.submit(ConnectProvider(session, "deepseek", "", server.url, "alpha"))
+        assert wrong.startswith("deepseek is the name of https://api.deepseek.com")
+        assert not (tmp_path / "home" / "config.toml").exists()

@@ -59,22 +59,14 @@ class Connections:
             return EndpointView(query.name, "", why=str(error))
 
     async def _first(self, name: str, urls: Sequence[str], key: str) -> EndpointView:
-        """The first address that gives a list or wants a key, else what the best of them said."""
-        best: EndpointView | None = None
-        dead = set[str]()
+        """The first address that answers, else what the first of them said."""
+        views: list[EndpointView] = []
         for url in urls:
-            scheme = url.partition(":")[0]
-            if scheme in dead:
-                continue
             view, failed = await self._look(name, url, key)
-            if failed is None or view.wants_key:
-                return view
-            if failed.kind in ("connect", "timeout"):
-                dead.add(scheme)
-            if best is None or (best.why and not view.why):
-                best = view
-        assert best is not None
-        return best
+            views.append(view)
+            if failed is None or view.wants_key or failed.kind in ("timeout", "protocol") or failed.no_such_place:
+                return view  # something speaks there, so the scheme is right
+        return views[0]
 
     async def _look(self, name: str, base_url: str, key: str) -> tuple[EndpointView, Failure | None]:
         """What one address says; a server that has no list is one whose models are typed."""
@@ -108,10 +100,11 @@ class Connections:
         key, base_url = checked_key(op.key), op.base_url.strip().rstrip("/")
         if base_url and not re.fullmatch(r"\w[\w.-]{0,63}", op.name):
             raise ConfigError(f"{op.name!r} is no name for a provider: use letters, digits, dots and dashes")
-        known = self._routes.tables.get(op.name)
-        moved = known is not None and base_url and not _same(known, base_url)
-        if known is not None and moved and not (on_loopback(known.base_url) and on_loopback(base_url)):
-            raise ConfigError(f"{op.name} is the name of {known.base_url}; choose another name")
+        known = self._routes.tables.get(op.name, ProviderSettings()).base_url
+        base_url = "" if base_url == known else base_url
+        near = on_loopback(known) and on_loopback(base_url)
+        if base_url and known and host_of(known) != host_of(base_url) and not near:
+            raise ConfigError(f"{op.name} is the name of {known}; choose another name")
         trial = await asyncio.to_thread(self._trial, op.name, base_url, key)
         trial.may_ask(op.name)
         host = host_of(trial.settings(op.name).base_url)
@@ -120,19 +113,23 @@ class Connections:
         reached = await reach(trial, op.name, op.model)
         if reached.failure is not None:
             raise ProviderError(reached.why(op.name))
-        await asyncio.to_thread(self._keep, op.name, key, host, base_url)
+        # What the list says of the window is kept as `provider test --save` would.
+        window = next((row.window for row in reached.models if row.id == reached.model), 0)
+        changes: dict[tuple[str, ...], Any] = {("providers", op.name, "base_url"): base_url} if base_url else {}
+        if window and op.use and resolve_model(op.name, trial.settings(op.name), reached.model)[1].window != window:
+            changes[("providers", op.name, "windows", reached.model)] = window
+        await asyncio.to_thread(self._keep, op.name, key, host, changes)
         used = self._routes.key(op.name)
         if key and used.value != key:
             raise ConfigError(f"the key is stored, but the one from {used.source} comes before it; change it there")
         return op.name, reached.model
 
-    def _keep(self, name: str, key: str, host: str, base_url: str) -> None:
+    def _keep(self, name: str, key: str, host: str, changes: dict[tuple[str, ...], Any]) -> None:
         if key:
             self._redactors.learn({f"key of {name}": key})
             KeyStore(self._place.home).put(name, key, host)
-        known = self._routes.tables.get(name)
-        if base_url and (known is None or known.base_url != base_url):
-            set_values(self._place.home, {("providers", name, "base_url"): base_url}, Settings)
+        if changes:
+            set_values(self._place.home, changes, Settings)
         self._routes.renew(self._place.config())
 
 
@@ -146,10 +143,9 @@ def model_rows(name: str, settings: ProviderSettings, models: Sequence[ListedMod
     rows = []
     for listed in models:
         resolved, facts = resolve_model(name, settings, listed.id, known)
-        guessed = facts.window_source in ("fallback", "name")
-        window = (
-            listed.window or (0 if facts.window_source == "fallback" else facts.window) if guessed else facts.window
-        )
+        window = 0 if facts.window_source == "fallback" else facts.window
+        if facts.window_source != "configured":
+            window = listed.window or window
         price = None if facts.price is None else msgspec.to_builtins(facts.price)
         images = bool(resolved.facts.get("images", True))
         rows.append(ModelRow(name, listed.id, window, price, True, "", False, images))

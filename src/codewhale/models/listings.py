@@ -124,7 +124,7 @@ class Listings:
         except TimeoutError as error:
             raise failure("timeout", f"no answer within {SECONDS:g} seconds") from error
         except (WireCut, WireError, OSError) as error:
-            raise failure("protocol", str(error)) from error
+            raise failure("connect", str(error)) from error
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             raise failure("protocol", "the answer is not JSON") from error
         finally:

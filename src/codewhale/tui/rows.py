@@ -191,7 +191,7 @@ class RowList(ScrollView, can_focus=True):
         self._cursor = next(kept, 0)
         self.virtual_size = Size(max(1, self.size.width - 1), len(self._lines))
         self._see()
-        self.call_after_refresh(self._see)
+        self.call_after_refresh(self._see, True)
         self.post_message(self.Moved(self.current))
         self.post_message(Grown())
 
@@ -261,15 +261,18 @@ class RowList(ScrollView, can_focus=True):
 
     # -------------------------------------------------------------- drawing
 
-    def _see(self) -> None:
-        """Scroll so that the cursor, and the heading right above it, is seen."""
+    def _see(self, anew: bool = False) -> None:
+        """Scroll so that the cursor, and the heading right above it, is seen; rows that are shown `anew`, or have more
+        room, from the first on where that shows it."""
         if not self._matches:
             self.refresh()
             return
         line = self._lines.index(self._cursor)
         top = line - 1 if line and isinstance(self._lines[line - 1], str) else line
         at, height = self.scroll_offset.y, max(1, self.size.height)
-        if top < at:
+        if anew and line < height:
+            self.scroll_to(y=0, animate=False, force=True)
+        elif top < at:
             self.scroll_to(y=top, animate=False, force=True)
         elif line >= at + height:
             self.scroll_to(y=line - height + 1, animate=False, force=True)
@@ -277,7 +280,7 @@ class RowList(ScrollView, can_focus=True):
 
     def on_resize(self) -> None:
         self.virtual_size = Size(max(1, self.size.width - 1), len(self._lines))
-        self._see()
+        self._see(anew=True)
 
     def on_click(self, event: Any) -> None:
         at = self.scroll_offset.y + event.y

@@ -47,8 +47,11 @@ ANSWERS = {ListProviders: HOSTED, FindLocal: (OLLAMA,), CheckEndpoint: check, Co
 
 
 async def to(stage, key: str) -> None:
-    """Move to a row."""
+    """Move to a row, that of a provider without a key behind a row of its own."""
     rows = stage.screen.list
+    if key not in [item.key for item in rows.items]:
+        await to(stage, "more")
+        await stage.press("enter")
     for _ in rows.items:
         if rows.current.key == key:
             return
@@ -63,8 +66,10 @@ def typed(stage) -> str:
 
 async def test_every_way_is_offered() -> None:
     async with opened("firstrun", ANSWERS) as stage:
-        text = await stage.shown("Connect a model", "On this machine", "whale:7b, b", "Needs an API key", "deep")
-        assert "DEEP_API_KEY" in text and "Set up" in text
+        text = await stage.shown(
+            "Connect a model", "On this machine", "whale:7b, b", "a provider with an API key", "deep"
+        )
+        assert "DEEP_API_KEY" not in text and "Set up" in text
         assert "Enter an address" in text and "Try the demo" in text
         assert stage.screen.list.current.key == "ollama"
 
@@ -306,9 +311,10 @@ async def test_arrows_do_not_leave_a_field() -> None:
 async def test_hostile_names_and_chinese() -> None:
     rows = (provider(HOSTILE, why=HOSTILE, key_env=HOSTILE),)
     async with opened("firstrun", {ListProviders: rows, FindLocal: ()}, language="zh-Hans") as stage:
-        await stage.shown("连接模型", "试用演示", "[bold]x[/]")
+        await stage.shown("连接模型", "试用演示")
         stage.clean()
         await to(stage, HOSTILE)
+        stage.clean()
         await stage.press("enter")
         await until(stage.pilot, lambda: stage.screen.has_class("asking"))
         stage.clean()
@@ -323,8 +329,19 @@ async def test_hosts_and_keys_are_shown_in_an_order_one_can_read() -> None:
     rows += [provider("vllm", local=True, key_env="", why="nothing responds there now")]
     rows += [provider("odd", why="keys.toml can be read by others")]
     async with opened("firstrun", ANSWERS | {ListProviders: tuple(rows), FindLocal: ()}) as stage:
-        text = await stage.shown("api.arcee.example · DEEP_KEY", "keys.toml can be read by others")
-        order = [item.key for item in stage.screen.list.items][3:]
         assert stage.screen.list.current.key == "demo"
+        await to(stage, "odd")
+        text = await stage.shown("api.arcee.example · DEEP_KEY", "keys.toml can be read by others")
+        order = [item.key for item in stage.screen.list.items]
         assert order == ["deepseek", "arcee", "moonshot", "nvidia-nim", "odd", "deepseek-anthropic", "moonshot-cn"]
         assert "vllm " not in text.replace("vLLM", "")
+
+
+async def test_a_provider_without_a_key_is_met_by_search() -> None:
+    async with opened("firstrun", ANSWERS) as stage:
+        await stage.type("deep")
+        await stage.shown("deep.example · DEEP_API_KEY")
+        await stage.press("enter")
+        await stage.shown("API key for deep.")
+        await stage.press("escape")
+        assert typed(stage) == "deep"

@@ -16,7 +16,7 @@ from codewhale.tui.screens.context import Connected, ScreenContext, ShowLine
 from codewhale.tui.screens.frame import Chooser
 from codewhale.tui.screens.pickers import model_item
 
-_OWN, _DEMO, _LOOK, _TYPED = "custom", "demo", "look", "typed"
+_OWN, _DEMO, _LOOK, _TYPED, _MORE = "custom", "demo", "look", "typed", "more"
 _FIRST = "deepseek"
 # The steps in which something is typed that is no search.
 _FIELDS = ("address", "key", "name")
@@ -40,6 +40,7 @@ class FirstRun(Chooser):
         self._texts = context.typed
         self._steps = ["ways"]
         self._ways: Sequence[Item] = ()
+        self._keyed: Sequence[Item] = ()  # providers that lack a key, behind a row of their own until they are sought
         self._row: ProviderRow | None = None
         self._view: EndpointView | None = None
         self._called = self._key = ""
@@ -73,12 +74,14 @@ class FirstRun(Chooser):
         here = [self._provider(row, words("firstrun.local")) for row in local]
         rest = [row for row in _in_order(rows) if row.name not in names and row.base_url]
         ready = [self._provider(row, words("firstrun.ready")) for row in rest if row.ready]
-        lacking = [self._provider(row, words("firstrun.hosted")) for row in rest if not row.ready]
+        self._keyed = [self._provider(row, words("firstrun.hosted")) for row in rest if not row.ready]
+        named = ", ".join(flat(item.label, 30) for item in self._keyed[:3])
+        more = Item(_MORE, words("firstrun.more"), f"{named} …", words("firstrun.other"), "+", "accent")
         own = Item(_OWN, words("firstrun.own"), words("firstrun.own_more"), words("firstrun.other"), "+", "accent")
         demo = Item(_DEMO, words("firstrun.demo"), words("firstrun.demo_more"), words("firstrun.other"), "▷", "accent")
         nothing = words("firstrun.no_local"), words("firstrun.no_local_more"), words("firstrun.local")
         self.start = next((item.key for item in (*here, *ready)), _DEMO)
-        return [*(here or [Item(_LOOK, *nothing, "·", "muted")]), *ready, own, demo, *lacking]
+        return [*(here or [Item(_LOOK, *nothing, "·", "muted")]), *ready, own, *([more] if self._keyed else []), demo]
 
     def _provider(self, row: ProviderRow, group: str) -> Item:
         mark, tone = ("✓", "success") if row.ready else ("", "muted")
@@ -93,7 +96,7 @@ class FirstRun(Chooser):
             self.say(self._wrong, "error")
         left = self._texts.get("ways", "") if self._step == "ways" and not self.sought else ""
         wanted, self.argument = self.argument or (left if _ADDRESS.fullmatch(left) else ""), ""
-        item = next((item for item in self._ways if item.key == wanted), None)
+        item = next((item for item in (*self._ways, *self._keyed) if item.key == wanted), None)
         if item is not None:
             self.chosen(item)
         elif wanted:
@@ -118,6 +121,8 @@ class FirstRun(Chooser):
         if self._step == "ways" and _ADDRESS.fullmatch(self.sought):
             self.list.show(unranked(self.behind()))
         else:
+            if self._step == "ways":
+                self._all = [*self._ways, *self._keyed] if self.sought.strip() else self._ways
             super().filter(stay)
 
     def chosen(self, item: Item) -> None:
@@ -127,6 +132,8 @@ class FirstRun(Chooser):
             self.dismiss(Connected("", demo=True))
         elif item.key == _LOOK:
             self.action_reload()
+        elif item.key == _MORE:
+            self._go("providers")
         elif item.key == _OWN and item.value is None:
             self._go("address")
         elif item.key == _OWN:
@@ -166,12 +173,13 @@ class FirstRun(Chooser):
         asking, field = step in _FIELDS, self.query_one("#sought", Input)
         self.set_class(asking, "asking")
         self.list.display = not asking
-        self._all = self._ways if step == "ways" else self._models() if step == "models" else ()
+        self._all = {"providers": self._keyed, "models": self._models()}.get(step, self._ways)
         place = "" if self._view is None else self._view.base_url
         who = flat(self._row.name, 60) if self._row is not None else self._called
-        self.retitle(" · ".join(filter(None, (who, flat(place, 60)))) if step != "ways" else "")
+        self.retitle("" if step in ("ways", "providers") else " · ".join(filter(None, (who, flat(place, 60)))))
         field.password = step == "key"
-        field.placeholder = self.words(f"{self.PANEL}.search" if step == "ways" else f"firstrun.field_{step}")
+        sought = f"{self.PANEL}.search" if step in ("ways", "providers") else f"firstrun.field_{step}"
+        field.placeholder = self.words(sought)
         with self.prevent(Input.Changed):
             field.value = self._texts.get(step, "")
         field.cursor_position = len(field.value)
@@ -188,7 +196,7 @@ class FirstRun(Chooser):
         return [] if self._view is None else [model_item(row, self) for row in self._view.models]
 
     def _listed(self, step: str) -> str:
-        if step == "ways":
+        if step != "models":
             return ""
         return self.words("firstrun.listed" if self._all else "firstrun.no_list", n=len(self._all))
 
