@@ -298,7 +298,7 @@ class Login(FirstRun):
     USES = False
 
     def _grouped(self, rows: Sequence[ProviderRow], local: Sequence[ProviderRow]) -> list[Item]:
-        known = [row for row in rows if row.key_env]
+        known = [row for row in rows if row.key_env or row.current or row.name == self.argument]
         self.start = next((row.name for row in known if row.current), "")
         return [self._provider(row, self.words("firstrun.hosted")) for row in known]
 
