@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash rewinds jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke tui captures looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash rewinds jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke tui captures contact-sheets looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -66,6 +66,9 @@ first-day: $(STAMP) ## a first day in tmux: what each task takes in keys and app
 
 peers: $(STAMP) ## other terminal agents beside this one over the same scripted endpoint; writes the README's table
 	@$(PY) scripts/peers.py --write
+
+contact-sheets: $(STAMP) ## every screen at four widths, in all themes and both languages, one picture a theme
+	@$(PY) scripts/contact_sheets.py
 
 looks: $(STAMP) ## ten scenes of the real program in tmux, at three sizes, dark and light, into .scratch/looks
 	@$(PY) scripts/looks.py

@@ -1,19 +1,14 @@
 """The captures in docs/captures are what is drawn today, every text on them can be read, and no label is cut."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
-from rich.segment import Segment
 
-from codewhale.display.palette import LEAST_CONTRAST, contrast
 from codewhale.tui.widgets import TagLine
 from support.tuiapp import Stage
-from support.tuicapture import names, staged, taken
+from support.tuicapture import names, staged, taken, unreadable
 from support.tuiscenes import SCENES, SIZES, THEMES, Scene
 
-# Lines, bars and shades are no text.
-LINES = re.compile(r"[\u2500-\u259f\s]*")
 OTHERS = [(size, theme) for size in SIZES for theme in THEMES][1:]
 ALL = [(scene, SIZES[0], THEMES[0]) for scene in SCENES]
 ALL += [(scene, *OTHERS[number % len(OTHERS)]) for number, scene in enumerate(SCENES)]
@@ -33,19 +28,6 @@ async def test_captures_are_what_is_drawn(scene: Scene, size: tuple[int, int], t
             check_words(stage)
     assert drawn == text.read_text(), f"run: make captures, and look at {text.name}"
     assert svg == picture.read_text(), f"run: make captures, and look at {picture.name}"
-
-
-def unreadable(segments: Iterator[Segment]) -> Iterator[str]:
-    """Texts whose colours are too close, with the ratio."""
-    for segment in segments:
-        style = segment.style
-        if style is None or LINES.fullmatch(segment.text) or style.color is None or style.bgcolor is None:
-            continue
-        text, ground = (colour.get_truecolor().hex for colour in (style.color, style.bgcolor))
-        if style.reverse:
-            text, ground = ground, text
-        if contrast(text, ground) < LEAST_CONTRAST or style.dim:
-            yield f"{segment.text!r} {text} on {ground}: {contrast(text, ground):.2f}{' dim' if style.dim else ''}"
 
 
 def check_words(stage: Stage) -> None:

@@ -2,13 +2,15 @@
 
 import re
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from rich.segment import Segment
 from textual.app import App
 from textual.widgets import Input
 
+from codewhale.display.palette import LEAST_CONTRAST, contrast
 from codewhale.display.setup import TuiSettings
 from support.tuiapp import Stage, recorded
 from support.tuiscenes import Scene, Still, record
@@ -17,6 +19,8 @@ FOLDER = Path(__file__).resolve().parents[2] / "docs" / "captures"
 # Textual gives each picture names of its own, so that several can stand on one page.
 _VOLATILE = re.compile(r"terminal-\d+-")
 _FONT = re.compile(r"@font-face \{.*?\}\n?", re.S)
+# Lines, bars and shades are no text.
+LINES = re.compile(r"[\u2500-\u259f\s]*")
 
 
 @asynccontextmanager
@@ -77,3 +81,16 @@ def names(scene: Scene, size: tuple[int, int], theme: str) -> tuple[Path, Path]:
     """Where the text and the picture are kept. The text is the same in every theme."""
     stem = f"{scene.name}-{size[0]}x{size[1]}"
     return FOLDER / f"{stem}.txt", FOLDER / f"{stem}-{theme}.svg"
+
+
+def unreadable(segments: Iterator[Segment]) -> Iterator[str]:
+    """Texts whose colours are too close, with the ratio."""
+    for segment in segments:
+        style = segment.style
+        if style is None or LINES.fullmatch(segment.text) or style.color is None or style.bgcolor is None:
+            continue
+        text, ground = (colour.get_truecolor().hex for colour in (style.color, style.bgcolor))
+        if style.reverse:
+            text, ground = ground, text
+        if contrast(text, ground) < LEAST_CONTRAST or style.dim:
+            yield f"{segment.text!r} {text} on {ground}: {contrast(text, ground):.2f}{' dim' if style.dim else ''}"

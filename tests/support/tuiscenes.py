@@ -253,13 +253,16 @@ JOBS = (
     JobRow("shell_2", "python3 -m pytest -q --maxfail 1", ".", "Running", 12.0, None, "......\n", 7),
     JobRow("shell_3", "make docs", ".", "Failed", 3.2, 2, "make: *** No rule to make target 'docs'.  Stop.\n", 48),
 )
-TITLES = ((5, "Take the discount off"), (4, "Why does the login fail?"), (3, "出貨單的金額不對"), (2, "Round half up"))
+TITLES = (
+    ("2026-03-02T07:00", "Fix the discount"), ("2026-03-01T08:00", "Why does the login fail?"),
+    ("2026-02-27T16:20", "出貨單的金額不對"), ("2026-02-11T10:00", "Round half up"),
+)  # fmt: skip
 SESSIONS = tuple(
     SessionSummary(
-        f"2026030{number}-{number}f3a", title, BEGAN, f"2026-03-0{number}T16:20:00.000Z", FOLDER, number + 1,
-        6 * number, "deepseek-v4", "idle", "",
+        f"20260302-{number}f3a", title, BEGAN, f"{at}:00.000Z", FOLDER, 6 - number, 30 - number, "deepseek-v4",
+        "open" if number == 1 else "idle", "", files=3 * number % 5,
     )
-    for number, title in TITLES
+    for number, (at, title) in enumerate(TITLES)
 )  # fmt: skip
 PREVIEW = SessionPreview(
     SESSIONS[0],
@@ -333,7 +336,7 @@ SCENES = (
     Scene(
         "session-picker",
         TURN,
-        "20260305-5f3a",
+        "The discount was added",
         ("alt+s",),
         {ListSessions: list(SESSIONS), PreviewSession: PREVIEW},
     ),

@@ -72,7 +72,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
     ENABLE_COMMAND_PALETTE = False
     AUTO_FOCUS = None
     CSS = """
-    Screen { background: $background; color: $foreground; layout: vertical; }
+    MainScreen { background: $background; color: $foreground; layout: vertical; }
     Transcript { height: 1fr; }
     Input .input--placeholder, Input > .input--placeholder { color: $cw-muted; }
     """

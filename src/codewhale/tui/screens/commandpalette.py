@@ -156,9 +156,9 @@ class CommandPalette(CommandList):
 
     def _model(self, row: ModelRow) -> Item:
         mark = "›" if row.current else "" if row.ready else "·"
-        said = row.provider if row.ready else f"{row.provider}: {row.why}"
         group = self.words("palette.group_models")
-        return Item(f"model:{row.provider}/{row.model}", row.model, said, group, mark, value=row)
+        key = f"model:{row.provider}/{row.model}"
+        return Item(key, row.model, "", group, mark, more=row.why, value=row, side=(row.provider,))
 
     def _recent(self, rows: Sequence[Item]) -> list[Item]:
         by_key = {row.key: row for row in rows}

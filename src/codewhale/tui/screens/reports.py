@@ -241,7 +241,7 @@ class ContextReport(ReportScreen):
         whole = max(8, min(BAR, self.app.size.width - _EDGES))
         for name, tokens in parts.items():
             at += tokens
-            end = round(at / window * whole)
+            end = min(whole, max(round(at / window * whole), width + (tokens > 0)))
             spans.append((_FILL[name][0] * (end - width), _FILL[name][1]))
             width = end
         yield tuple(spans)

@@ -7,9 +7,7 @@ from typing import ClassVar
 
 from msgspec import Struct
 from textual.app import ComposeResult
-from textual.content import Content
 from textual.screen import ModalScreen
-from textual.widgets import Static
 
 from codewhale.display.palette import Palette
 from codewhale.display.text import StyledLine, clean, fit, fold_hard, one_row
@@ -32,7 +30,12 @@ from codewhale.tui.screens.table import text_shower
 from codewhale.tui.transcript.copying import bounded, whole_text
 from codewhale.tui.transcript.pane import Pane
 from codewhale.tui.transcript.search import PaneSearch, TextSearch
+from codewhale.tui.widgets import TagLine, hint, in_rows
 
+HINTS = (
+    ("pager.find", "report.find"), ("pager.page_outside", "transcript.pager_outside"),
+    ("pager.edit", "transcript.pager_edit"), ("pager.close", "frame.close"),
+)  # fmt: skip
 PAGERS, EDITORS = ("less", "more"), ("vi", "nano")
 _ROWS = 100
 _CHARS = 8_000
@@ -90,8 +93,7 @@ class Pager(ModalScreen[None]):
     BINDINGS: ClassVar = bindings("pager")
     DEFAULT_CSS = """
     Pager { background: $background; layout: vertical; }
-    Pager > .title { height: 1; background: $surface; color: $cw-accent; text-style: bold; padding: 0 1; }
-    Pager > .keys { height: 1; background: $surface; color: $cw-muted; padding: 0 1; }
+    Pager > TagLine { background: $surface; padding: 0 1; }
     """
 
     def __init__(
@@ -109,7 +111,8 @@ class Pager(ModalScreen[None]):
         self._command = ""
         self._words = words
         self._text = text
-        self._keys = Static(words("transcript.pager_keys"), markup=False, classes="keys")
+        self._head, self._foot = TagLine(palette, "surface"), TagLine(palette, "surface")
+        self._said = ""
         self._held = held = Pages(pages)
         self.pane = Pane(palette, held)
         self.pane.follow = False
@@ -147,9 +150,9 @@ class Pager(ModalScreen[None]):
         return pager
 
     def compose(self) -> ComposeResult:
-        yield Static(fit(self._title, 200), markup=False, classes="title")
+        yield self._head
         yield self.pane
-        yield self._keys
+        yield self._foot
 
     def on_mount(self) -> None:
         self.pane.focus()
@@ -158,11 +161,11 @@ class Pager(ModalScreen[None]):
 
     async def _fetch(self, ask: Ask, whole: ReadOutput) -> None:
         """Show all of an output in the place of its part."""
-        self.say("transcript.pager_loading")
+        self.say(self._words("transcript.pager_loading"))
         try:
             text = await ask(whole)
         except (CodeWhaleError, OSError) as error:
-            self.say("transcript.pager_gone", why=one_row(str(error)))
+            self.say(self._words("transcript.pager_gone", why=one_row(str(error))))
             return
         before = f"$ {self._command}\n" if self._command else ""
         self._text = before + text
@@ -171,19 +174,31 @@ class Pager(ModalScreen[None]):
         self.pane.renew(0)
         self.pane.grow()
         self.pane.go_to_top()
-        self.query_one(".title", Static).update(Content(fit(self._with_size(text), 200)))
-        self.say("transcript.pager_keys")
+        self._title = self._with_size(text)
+        self.say("")
 
     def _with_size(self, text: str) -> str:
         count = text.rstrip().count("\n") + 1
         return f"{self._title}  ·  {self._words('transcript.pager_lines', n=f'{count:,}')}"
 
-    def say(self, key: str, **values: object) -> None:
-        """Show a sentence of the transcript's words in the line of the keys."""
-        self._keys.update(Content(self._words(key, **values)))
+    def say(self, text: str) -> None:
+        """Show a sentence in the place of the keys, until "" brings them back."""
+        self._said = text
+        self._lay_out()
+
+    def on_resize(self) -> None:
+        self._lay_out()
+
+    def _lay_out(self) -> None:
+        width = max(2, self.app.size.width - 2)
+        self._head.show([((fit(self._title, width), "bold accent"),)])
+        changed = self._handed.keys if self._handed else {}
+        hints = [hint(action, self._words(key), changed) for action, key in HINTS]
+        self._foot.show([((self._said, "muted"),)] if self._said else in_rows(hints, width))
 
     def repaint(self, palette: Palette) -> None:
-        self.pane.repaint(palette)
+        for part in (self._head, self.pane, self._foot):
+            part.repaint(palette)
 
     def action_up(self) -> None:
         self.pane.move(-1)
@@ -216,7 +231,7 @@ class Pager(ModalScreen[None]):
         """Copy all of it, as far as a terminal takes it."""
         kept, _ = bounded(self._text)
         self.app.copy_to_clipboard(kept)
-        self.say("transcript.pager_copied", n=f"{len(kept):,}")
+        self.say(self._words("transcript.pager_copied", n=f"{len(kept):,}"))
 
     def action_page_outside(self) -> None:
         """Show all of it in the person's own pager."""
@@ -230,7 +245,7 @@ class Pager(ModalScreen[None]):
         async def show() -> None:
             result = await text_shower()(self.app, command, others, self._text)
             if result.code:
-                self._keys.update(Content(self._words(f"composer.{result.code}", wrong=result.wrong)))
+                self.say(self._words(f"composer.{result.code}", wrong=result.wrong))
 
         runs: Callable[[], Awaitable[None]] = show
         self.run_worker(runs, group="outside", exclusive=True)
