@@ -44,7 +44,7 @@ GROUPS: dict[str, str] = {
     "changes": "/diff /undo /restore /rewind /retry /review",
     "model": "/model /models /provider /providers /connect /login /doctor /effort",
     "context": "/context /compact /cost /tokens /cache /budget",
-    "safety": "/mode /yolo /approval /permissions /network /trust /add-dir",
+    "safety": "/mode /plan /yolo /approval /permissions /network /trust /add-dir",
     "project": "/init /search /skills /tools /hooks",
     "interface": "/help /keys /theme /config",
     "other": "",
