@@ -13,6 +13,7 @@ from codewhale.protocol.decisions import DecisionRequest, Offer
 from codewhale.protocol.events import ApprovalAsked, CallStarted, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, Interrupt, SendMessage
+from codewhale.protocol.tools import CommandSubject
 from codewhale.testing import harness
 from support.goodcalls import GOOD
 from support.jail import call, marks, played
@@ -43,16 +44,25 @@ async def test_a15_what_is_forbidden_runs_in_no_mode(line: str, mode: Mode, home
     "line",
     ["python3 -c 1", "bash x.sh", "env make x", "git", "npm", "timeout 5 make x", "./run.sh", "make x; true", "rm x"],
 )
-async def test_a17_for_ever_is_not_offered_for_what_runs_anything(line: str, home: Path, workspace: Path) -> None:
-    async with harness(home, workspace, [{"calls": [shell(line)]}, DONE]) as stage:
+async def test_a17_for_ever_is_no_more_than_the_line_of_what_runs_anything(
+    line: str, home: Path, workspace: Path
+) -> None:
+    others = (f"{line} PWNED", f"{line}; touch PWNED", f"{line} > PWNED", f"env {line}")
+    async with harness(home, workspace, [*({"calls": [shell(each)]} for each in (line, *others)), DONE]) as stage:
         session = await stage.open(mode=Mode.AGENT, authority=Authority.PERSON)
         async with watching(stage, session) as watch:
             await stage.client.submit(SendMessage(session, "Go."))
             asked = await watch.until(ApprovalAsked)
-            assert asked.offer is None
+            assert asked.offer == Offer("exec_shell", "exact", line)
             await stage.client.submit(Answer(session, asked.request_id, allowed=True, remember="always"))
+            for number in range(len(others)):
+                more = await watch.until(ApprovalAsked, number + 2)
+                assert more.subjects == (CommandSubject(others[number]),)
+                await stage.client.submit(Answer(session, more.request_id))
             await watch.until(TurnFinished)
-    assert not (home / "permissions.toml").exists()
+    (row,) = read_rules(str(home / "permissions.toml"))
+    assert (row.command_exact, row.command, row.cwd, row.workspace) == (line, "", ".", str(workspace))
+    assert marks(workspace) == []
 
 
 @MAKES_FILES

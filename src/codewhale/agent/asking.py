@@ -40,8 +40,9 @@ class Asking:
             session.emit(ApprovalAnswered(ask.request_id, False, by))
             return None
         offered = ask.held if answer.remember == "sandbox" else ask.offer is not None and not answer.command
-        kept = replace(answer, remember=answer.remember if offered else "")
-        session.emit(ApprovalAnswered(ask.request_id, True, by, kept.remember, answer.command))
+        command = answer.command if ask.kind == "policy" else ""
+        kept = replace(answer, remember=answer.remember if offered else "", command=command)
+        session.emit(ApprovalAnswered(ask.request_id, True, by, kept.remember, command))
         return kept
 
     def attended(self, session: str) -> bool:
