@@ -4,7 +4,7 @@ conversation. Where nothing comes of it, the first words of the first message st
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from codewhale.protocol.errors import CodeWhaleError
+from codewhale.protocol.errors import CodeWhaleError, ToolError
 from codewhale.protocol.events import TitleSet
 from codewhale.session.session import Session
 from codewhale.session.titling import title_of, title_prompt
@@ -43,5 +43,5 @@ class Titles:
             title = title_of(answer)
             if title and not session.state.title:  # else the person was faster
                 session.emit(TitleSet(title, "model"))
-        except (CodeWhaleError, TimeoutError):
+        except (CodeWhaleError, ToolError, TimeoutError):
             return  # the first words stay
