@@ -226,10 +226,10 @@ def test_after_a_compaction_the_bar_says_that_nothing_goes_on(world: World, long
     for said in ("One.", "Two."):
         term.type("go\r")
         term.sees(said)
-        term.sees("enter send")
+        term.sees("f1 help")
     term.type("/compact\r")
     term.sees("tokens became" if long else "not compacted")
-    term.sees("enter send", seconds=20)
+    term.sees("f1 help", seconds=20)
     assert "compacting the conversation" not in term.text
 
 
@@ -302,7 +302,7 @@ def test_enter_in_a_list_of_the_composer_answers_no_card(world: World) -> None:
     world.says({"text": "Hello."}, {"text": "I ask.", "calls": [call]}, {"text": "Over."}, approval="suggest")
     term = world.open()
     term.type("hi\r")
-    term.sees("Hello.", "enter send")
+    term.sees("Hello.", "f1 help")
     term.type("go\r")
     term.sees("Run this command?")
     term.type("\x12")
@@ -317,7 +317,7 @@ def test_the_end_says_how_to_go_on(world: World) -> None:
     world.says({"text": "Over."})
     term = world.open()
     term.type("go\r")
-    term.sees("Over.", "enter send")
+    term.sees("Over.", "f1 help")
     term.type("\x04")
     assert term.wait() == 0
     assert b"codewhale --resume " in term.raw

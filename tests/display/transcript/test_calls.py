@@ -38,7 +38,7 @@ def test_one_look_is_a_verb_and_a_result() -> None:
     none = ends(SEARCH, metadata={"total_matches": 0})
     assert rows(answered(SEARCH), *none) == ['● Searched "discount" src, no matches  0.4 s']
     assert rows(answered(READ), *ends(READ, metadata={"lines": 6}), language="zh-Hans") == [
-        "● 已读取 calc.py, 6 行  0.4 秒"
+        "● 读取 calc.py, 6 行  0.4 秒"
     ]
 
 
@@ -113,6 +113,9 @@ def test_a_patch_over_files_names_each_above_its_diff() -> None:
         *("  shop/a.py  +2 -1", "  1 - old", "  1 + new", "  2 + more"),
         *("  b.py  +2 -1", "  1 - old", "  1 + new", "  2 + more"),
     ]
+    context = "".join(f" line {at}\n" for at in range(9))
+    deep = tuple(DiffBlock(name, f"--- a\n+++ b\n@@ -1,9 +1,10 @@\n{context}+new\n") for name in "ab")
+    assert "+ new" in " ".join(rows(answered(patch), *ends(patch, display=deep)))
     many = tuple(DiffBlock(f"{at}.py", DIFF.format("x")) for at in range(20))
     assert rows(answered(patch), *ends(patch, display=many))[-1] == "  + 12 files"
     new = DiffBlock("n.py", "--- /dev/null\n+++ b/n.py\n@@ -0,0 +1 @@\n+x\n")

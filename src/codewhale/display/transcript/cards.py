@@ -94,8 +94,9 @@ class CardDrawer:
         since = min((card.started for card in running if card.started), default=0.0)
         time = self._time(since, view.now) if running else self._took(sum(card.ms for card in cards))
         glyph, colour = glyph_of(RUNNING if running else DONE, view.now)
-        heading: list[Span] = [(f"{glyph} ", colour), (f"{verb} ", "text bold")]
-        return wrap([*heading, *what, *time], view.width, (), (_INDENT,))[: None if view.opened else 3]
+        spans: list[Span] = [(f"{glyph} ", colour), (f"{verb} ", "text bold"), *what]
+        spans += time if columns((*spans, *time)) <= view.width else []
+        return wrap(spans, view.width, (), (_INDENT,))[: None if view.opened else 3]
 
     def _head(self, card: CallCard, view: DrawOptions) -> list[StyledLine]:
         glyph, colour = glyph_of(card.status, view.now)
@@ -244,7 +245,9 @@ class CardDrawer:
         return lines + (self._rows(rows, view, left, "text") if output else [])
 
     def _diff(self, display: DiffBlock, view: DrawOptions, most: int) -> list[StyledLine]:
-        rows = diff_rows(display.diff, most + 1)
+        rows = diff_rows(display.diff, most + _FILE_ROWS)
+        if most <= _FILE_ROWS:  # what has changed comes first where there is little room
+            rows = rows[max(0, next((at for at, row in enumerate(rows) if row.sign in ("+", "-")), 0) - 1) :]
         named = display.path in ("", ".")
         drawn = diff_lines(rows[:most], display.path, view.width - 2, self._pen.colours, named)
         lines = [StyledLine((_INDENT, *line.spans), line.fill) for line in drawn]

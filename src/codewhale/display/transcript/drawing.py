@@ -262,8 +262,8 @@ def gap_before(former: TranscriptBlock | None, block: TranscriptBlock) -> bool:
 
 
 def _spacious(block: TranscriptBlock) -> bool:
-    return isinstance(block, Receipt | CallCard | Explored) or (
-        isinstance(block, TextBlock) and block.who in ("person", "model")
+    return isinstance(block, Receipt | CallCard | Explored | Countdown | Writing) or (
+        isinstance(block, TextBlock) and block.who != "told"
     )
 
 
