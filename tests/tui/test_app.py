@@ -425,3 +425,22 @@ async def test_hints_stand_on_the_edge_only_while_nothing_is_written(tmp_path: P
         await stage.until("f1 help")
         stage.client.feed(TurnStarted(1))
         await stage.until(lambda: "f1 help" not in stage.text)
+
+
+async def test_what_was_said_goes_with_what_it_was_about(tmp_path: Path) -> None:
+    async with recorded(tmp_path, [OPENED, TurnStarted(1)]) as stage:
+        await stage.until("Waiting for the model")
+        await stage.pilot.press("ctrl+c")
+        await stage.until("stopping; ctrl+c again quits")
+        stage.client.feed(TurnFinished(1, "interrupted"))
+        await stage.until(lambda: "ctrl+c again quits" not in stage.text, 3)
+
+
+async def test_a_hint_about_nothing_goes_when_something_is_written(tmp_path: Path) -> None:
+    async with recorded(tmp_path, [OPENED]) as stage:
+        await stage.until("─ agent ─")
+        await stage.type("draft")
+        await stage.pilot.press("escape")
+        await stage.until("draft stashed")
+        await stage.pilot.press("a")
+        await stage.until(lambda: "draft stashed" not in stage.text, 3)

@@ -101,7 +101,10 @@ class Status(TagLine):
 
     def take(self, envelope: Envelope) -> None:
         self._opening = ""
+        former = self.facts.busy, self.facts.asking
         if self.facts.take(envelope):
+            if former != (self.facts.busy, self.facts.asking):
+                self._said = ("", "")  # it was about what was before
             self._renew()
 
     def see(self, view: StatusView) -> None:

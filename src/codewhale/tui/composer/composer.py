@@ -39,6 +39,8 @@ MENTION_SECONDS = 0.15  # while letters still come, files are not looked at
 # Longer text from an editor or another place goes along as an attachment.
 MOST_CHARACTERS = 200_000
 _LABEL = 300
+# Hints that are true while nothing is written.
+_OF_NOTHING = frozenset({"stashed", "former_prompt", "stash_empty", "history_empty", "queue_empty"})
 # Two escapes within this are one wish.
 TWICE_SECONDS = 1.0
 _REMEMBERED = 50
@@ -174,6 +176,8 @@ class Composer(Widget, can_focus=False):
         shell = not self._list and content.startswith("!")
         self._mark.set_kind(self._list or ("shell" if shell else "command" if is_command(content) else "prompt"))
         self.set_class(shell, "-shell")
+        if content and self._hinted in _OF_NOTHING:
+            self._unhint()
         if self.asked and content:
             self.hint("card_waits")
         else:
