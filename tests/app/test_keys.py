@@ -107,7 +107,7 @@ def test_a_header_with_a_secret_does_not_follow_either(home: Path) -> None:
 
 
 def test_a_key_is_needed_where_one_is_named_or_the_provider_is_a_hosted_one(home: Path) -> None:
-    with pytest.raises(ConfigError, match=r"DEEPSEEK_API_KEY is not set.*codewhale login deepseek"):
+    with pytest.raises(ConfigError, match=r"DEEPSEEK_API_KEY is not set.*codewhale login deepseek .*/login deepseek\)"):
         routes(home).may_ask("deepseek")
     for name in ("ollama", "vllm", "scripted"):
         routes(home).may_ask(name)

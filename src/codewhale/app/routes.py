@@ -119,7 +119,7 @@ class Routes:
         variable = settings.api_key_env
         raise ConfigError(
             f"{variable} is not set, and provider {name} at {plain_url(settings.base_url)} needs a key: "
-            f"codewhale login {name}, or export {variable}=..., or {elsewhere}"
+            f"codewhale login {name} (in a session: /login {name}), or export {variable}=..., or {elsewhere}"
         )
 
     def on_key(self, listener: Callable[[dict[str, str]], None]) -> None:
