@@ -82,3 +82,30 @@ def test_keys_of_former_settings_work_and_tab_changes_no_mode(world: World) -> N
 def changes(world: World) -> list[ModeChanged]:
     """The changes of the mode that were recorded."""
     return [event for event in world.events() if isinstance(event, ModeChanged)]
+
+
+def test_a_line_that_begins_with_a_hash_is_kept_only_when_confirmed(world: World) -> None:
+    world.says({"text": "Seen."}, {"text": "Seen too."})
+    file = world.work / "AGENTS.md"
+    term = world.open()
+    term.type("# run make check\r")
+    term.sees("Remember this line?", "run make check")
+    term.type("\r")  # no is at hand
+    term.until(lambda text: "Remember this line?" not in text)
+    assert not file.exists()
+    term.type("# run make check\r")
+    term.sees("Remember this line?")
+    term.type("\x1b[B\r")
+    term.sees("Added to AGENTS.md")
+    assert file.read_text() == "- run make check\n"
+    term.type("/remember undo\r")
+    term.sees("Taken back")
+    assert not file.exists()
+    term.paste("# A heading\nand what stands below")
+    term.type("\r")
+    term.sees("Seen.")
+    term.type(" # to the model\r")
+    term.sees("Seen too.")
+    assert not file.exists()
+    texts = [event.message.text for event in world.events() if isinstance(event, MessageAdded)]
+    assert [text for text in texts if "#" in text] == ["# A heading\nand what stands below", " # to the model"]

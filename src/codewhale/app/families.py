@@ -37,6 +37,7 @@ COMMANDS: dict[str, str] = {
     "/providers": "providers",
     "/queue": "queue",
     "/restore": "undo",
+    "/remember": "remember",
     "/rename": "session",
     "/retry": "session",
     "/rewind": "undo",
@@ -148,6 +149,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
     from codewhale.commands.permissions import PermissionsCommands
     from codewhale.commands.providers import ProviderCommands
     from codewhale.commands.queue import QueueCommand
+    from codewhale.commands.remember import RememberCommand
     from codewhale.commands.search import SearchCommand
     from codewhale.commands.session import SessionCommands
     from codewhale.commands.skills import SkillsCommand
@@ -172,6 +174,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "plan": lambda: services.plans,
         "providers": lambda: ProviderCommands(client.query, client.examine),
         "queue": lambda: QueueCommand(client.queued, client.edit_queue),
+        "remember": lambda: RememberCommand(app.place.home),
         "search": lambda: SearchCommand(services.code_search),
         "session": lambda: SessionCommands(control, app.sessions.summaries, lambda: sandbox().mechanism),
         "skills": lambda: SkillsCommand(services.skills),

@@ -359,6 +359,10 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         self.transcript.action_bottom()
         self.run_worker(self.actions.shell(message.line))
 
+    def on_composer_noted(self, message: Composer.Noted) -> None:
+        message.stop()
+        self.open_screen("remember", message.line)
+
     def on_composer_mode_cycled(self) -> None:
         self.run_worker(self.actions.next_mode())
 

@@ -3,6 +3,7 @@ with it, decides what a key means, and says upward what was sent."""
 
 import asyncio
 import contextlib
+import re
 import time
 from collections.abc import Callable
 from functools import partial
@@ -44,6 +45,8 @@ _OF_NOTHING = frozenset({"stashed", "former_prompt", "stash_empty", "history_emp
 # Two escapes within this are one wish.
 TWICE_SECONDS = 1.0
 _REMEMBERED = 50
+# One line that begins with #: a heading in a longer message is none, nor is one behind a blank.
+_NOTE = re.compile(r"# +(\S[^\n]{0,1999})\s*")
 Delivery = Literal["turn", "steer", "queue"]
 
 
@@ -88,6 +91,13 @@ class Composer(Widget, can_focus=False):
 
     class Continued(Message):
         """Enter where nothing is written and nothing waits."""
+
+    class Noted(Message):
+        """A line to be kept in instructions."""
+
+        def __init__(self, line: str) -> None:
+            super().__init__()
+            self.line = line
 
     class ModeCycled(Message):
         """The next mode is wanted."""
@@ -559,6 +569,9 @@ class Composer(Widget, can_focus=False):
         if gone is not None:
             self._chips.set_chips(tuple(chip for chip in draft.chips if chip.there))
             self.hint("chip_gone", name=gone.name)
+        elif (note := _NOTE.fullmatch(draft.text)) is not None and not draft.chips:
+            self._sent(draft)
+            self.post_message(self.Noted(note[1]))
         elif not ordered:
             self._sent(draft)
             self.post_message(self.Sent(draft, delivery))

@@ -362,6 +362,7 @@ class Confirm(Frame):
     """Asks one thing. `argument` are lines that say what it would do; YES is the outcome of the second row."""
 
     YES: ClassVar[Outcome]
+    ROWS: ClassVar[tuple[str, ...]] = (NO, "yes")
     TONE = "warning"
     HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
         ("confirm.next", "frame.move"),
@@ -385,7 +386,7 @@ class Confirm(Frame):
     def on_mount(self) -> None:
         lines = self.argument.split("\n")[:MOST_REASONS]
         self._reasons.show([*(((flat(line, 300), "text"),) for line in lines), ()])
-        self.list.show(unranked([Item(name, self.words(f"{self.PANEL}.{name}")) for name in (NO, YES)]))
+        self.list.show(unranked([Item(name, self.words(f"{self.PANEL}.{name}")) for name in self.ROWS]))
         self.list.focus()
 
     def on_row_list_taken(self, message: RowList.Taken) -> None:
@@ -420,4 +421,16 @@ class YoloScreen(Confirm):
         super().__init__(context, argument or context.words("yolo.means"))
 
 
-SCREENS: dict[str, type[Frame]] = {"leave": LeaveScreen, "yolo": YoloScreen}
+class RememberScreen(Confirm):
+    """Where a line that begins with # is kept; `argument` is the line."""
+
+    PANEL = "remember"
+    ROWS = (NO, "workspace", "own")
+
+    def action_choose(self) -> None:
+        chosen = self.list.current
+        where = NO if chosen is None else chosen.key
+        self.dismiss(None if where == NO else RunLine(f"/remember {where} {self.argument}"))
+
+
+SCREENS: dict[str, type[Frame]] = {"leave": LeaveScreen, "yolo": YoloScreen, "remember": RememberScreen}

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 
 SCREENS = (
     "config", "console", "context", "cost", "diff", "firstrun", "help", "jobs", "keys", "leave", "login", "models",
-    "palette", "providers", "report", "restore", "rewind", "rewind_parts", "sessions", "tools", "undo", "yolo",
+    "palette", "providers", "remember", "report", "restore", "rewind", "rewind_parts", "sessions", "tools", "undo",
+    "yolo",
 )  # fmt: skip
 
 
@@ -49,7 +50,7 @@ def load(name: str) -> "type[Frame]":
             from codewhale.tui.screens.firstrun import SCREENS as connecting
 
             return connecting[name]
-        case "leave" | "yolo":
+        case "leave" | "yolo" | "remember":
             from codewhale.tui.screens.frame import SCREENS as questions
 
             return questions[name]
