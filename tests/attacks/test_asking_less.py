@@ -15,7 +15,7 @@ import pytest
 from codewhale.process.confinement import CHOICE, LANDLOCK, sandbox
 from codewhale.protocol.events import ApprovalAsked, CallFinished, TurnFinished
 from codewhale.protocol.modes import Approval, Authority, Mode
-from codewhale.protocol.ops import Answer, SendMessage
+from codewhale.protocol.ops import Answer, RunCommand, SendMessage
 from codewhale.protocol.tools import Origin
 from codewhale.testing import harness
 from support.house import ROOT
@@ -258,3 +258,15 @@ async def test_a_place_of_the_home_that_was_missed_can_be_asked_for(jail: Path) 
     asked, result = await tried(jail, shell("python3 -c 'print(open(open(\"listed\").read()).read())'"))
     assert [one.kind for one in asked] == ["elevation"] and "your whole home" in asked[0].reason
     assert "home:toolchains" not in asked[0].allowances and CANARY not in result.content
+
+
+async def test_a_folder_that_the_session_was_given_is_seen_and_nothing_beside_it(jail: Path, mechanism: str) -> None:
+    shop, given = jail / "home" / "shop", jail / "home" / "other"
+    (given / "plans").write_text("in the folder")
+    (shop / "listed").write_text(f"{given}/plans {jail}/home/mail")
+    line = "python3 -c 'for path in open(\"listed\").read().split(): print(open(path).read())'"
+    async with harness(jail / "state", shop, [{"calls": [shell(line)]}, {"text": "Done."}]) as stage:
+        session = await stage.open(mode=Mode.AGENT, authority=Authority.HEADLESS, approval=Approval.SANDBOX)
+        assert (await stage.client.submit(RunCommand(session, f"/add-dir {given}"))).ok
+        (result,) = results(await stage.turn("Go.", session))
+    assert "in the folder" in result.content and CANARY not in result.content
