@@ -1,8 +1,17 @@
 """What waits for an answer: a fold of events that needs no screen."""
 
-from codewhale.display.asks import MOST_CALLS, Asks
-from codewhale.protocol.events import ApprovalAnswered, MessageAdded, Notice, QuestionAnswered, TurnFinished
+from codewhale.display.asks import MOST_CALLS, Asks, held_by, kind_of
+from codewhale.display.words import Words
+from codewhale.protocol.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    MessageAdded,
+    Notice,
+    QuestionAnswered,
+    TurnFinished,
+)
 from codewhale.protocol.messages import Message, ToolCall
+from codewhale.protocol.tools import PathSubject
 from support.tuiasking import approval, question
 from support.tuirecord import envelopes
 
@@ -36,3 +45,13 @@ def test_what_calls_were_written_with_is_kept_within_a_bound() -> None:
     session = envelopes([Notice("info", "x")])[0].session
     assert asks.arguments(session, "call_204") == '{"n": 204}'
     assert asks.arguments(session, "call_0") == asks.arguments("other", "call_204") == ""
+
+
+def test_a_path_outside_has_a_title_of_its_own_and_says_what_a_yes_opens() -> None:
+    for language in ("en", "zh-Hans"):
+        words = Words(language)
+        for write, title in ((False, "outside"), (True, "outside_file")):
+            subject = PathSubject("/elsewhere/a.txt", write=write)
+            ask = ApprovalAsked("r", "c", "read_file", (subject,), "why", rule="path.outside")
+            assert kind_of(ask) == title and words(f"asking.title_{title}", tool="read_file")
+            assert held_by(ask, words) == words("asking.sandbox_path") != words("asking.sandbox_none")

@@ -123,7 +123,9 @@ def shown_question(request: str, question: Mapping[str, Any], words: Words) -> M
 
 
 def held_by(ask: ApprovalAsked, words: Words) -> str:
-    """What the sandbox would leave to a call, in words."""
+    """What the sandbox would leave to a call, in words; of one outside the workspace, what a yes opens."""
+    if ask.rule == "path.outside":
+        return words("asking.sandbox_path")
     if ask.sandbox == "workspace-write" and "network" in ask.allowances:
         return words("asking.sandbox_network")
     return words(f"asking.sandbox_{ask.sandbox if ask.sandbox in _SANDBOXES else 'other'}", name=flat(ask.sandbox))

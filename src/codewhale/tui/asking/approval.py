@@ -147,7 +147,7 @@ class ApprovalCard(AskCard):
 
     def _facts(self) -> Iterable[Spans]:
         ask, words = self.ask, self.words
-        wide = ask.sandbox == "none" or "network" in ask.allowances
+        wide = (ask.sandbox == "none" and ask.rule != "path.outside") or "network" in ask.allowances
         circumstances: list[Span] = [(held_by(ask, words), "warning" if wide else "text")]
         for subject in ask.subjects:
             if isinstance(subject, CommandSubject):
