@@ -155,7 +155,7 @@ async def test_the_workspace_and_its_differences(tmp_path: Path, shop: Path) -> 
         said = await agent.client.submit(RunCommand(session, "/diff basket.py"))
         assert said.ok and "+total = 2" in said.text and "new.txt" not in said.text
         view = await agent.client.query(PreviewUndo(session))
-        assert [number for number, _ in view.rows] == [1] and view.files == ("goes back: basket.py",)
+        assert [number for number, _ in view.rows] == [1] and view.files == ("reverted: basket.py",)
         assert "+total = 1" in view.diffs[0].diff
         assert (shop / "basket.py").read_text() == "total = 2\n"
 

@@ -41,7 +41,7 @@ async def test_the_hint(tmp_path: Path, query: str, path_glob: str, lang: str, k
     await search.aclose()
     assert answer.hits == () and answer.hint.startswith(said)
     assert answer.hint in render_json(str(tree), query, answer)[0]
-    assert render_text(str(tree), query, answer) == f"nothing found. {answer.hint}"
+    assert render_text(str(tree), query, answer) == f"no matches. {answer.hint}"
 
 
 async def test_a_folder_without_files_is_told_as_such(tmp_path: Path) -> None:

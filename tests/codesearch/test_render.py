@@ -41,7 +41,7 @@ def test_nothing_found_is_an_answer(tmp_path: Path) -> None:
     answer = SearchAnswer((), "path+text", 0, None, 0.0)
     text, shown = render_json(str(tmp_path), "walrus", answer)
     assert (json.loads(text)["results"], json.loads(text)["index_age_s"], shown) == ([], None, 0)
-    assert render_text(str(tmp_path), "walrus", answer) == "nothing found"
+    assert render_text(str(tmp_path), "walrus", answer) == "no matches"
 
 
 def test_the_weakest_are_left_out_beyond_the_bytes_and_it_is_said(tmp_path: Path) -> None:

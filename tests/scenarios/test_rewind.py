@@ -55,7 +55,7 @@ async def test_conversation_and_files_go_back_and_the_requests_begin_alike(home:
         assert [row.text for row in await agent.client.query(ListFormer(session))] == ["One", "Two", "Three"]
         view = await agent.client.query(PreviewRewind(session, 2))
         assert view.messages == ("Two", "Three")
-        assert sorted(view.files) == ["goes back: a", "removed: b"] and view.diffs
+        assert sorted(view.files) == ["removed: b", "reverted: a"] and view.diffs
         output = await run(agent, session, "/rewind 2")
         assert output.ok and output.draft == "Two" and "Undone in 2 files." in output.text
         assert (git_workspace / "a").read_text() == "1\n" and not (git_workspace / "b").exists()

@@ -77,7 +77,7 @@ def render_text(root: str, query: str, answer: SearchAnswer) -> str:
         lines.append(told_line(f"{hit.score:6.2f}  {hit.path}:{hit.line}-{hit.end_line}{symbol}"))
         lines += [f"        | {line}" for line in _telling(snippet, query.lower().split())]
         lines += [told_line(f"        {reason.line()}") for reason in _weightiest(hit)[:_REASONS_LISTED]]
-    return "\n".join(lines or [sanitise(f"nothing found. {answer.hint}" if answer.hint else "nothing found")])
+    return "\n".join(lines or [sanitise(f"no matches. {answer.hint}" if answer.hint else "no matches")])
 
 
 def _telling(snippet: str, words: Sequence[str]) -> list[str]:

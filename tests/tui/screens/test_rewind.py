@@ -17,7 +17,7 @@ DIFF = DiffBlock("a.py", "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-new\n+old\n")
 
 def view(query: PreviewRewind) -> RewindView:
     refused = ("not taken back: d.py: it was changed since",)
-    return RewindView(tuple(row.text for row in ROWS if row.turn >= query.turn), ("goes back: a.py",), refused, (DIFF,))
+    return RewindView(tuple(row.text for row in ROWS if row.turn >= query.turn), ("reverted: a.py",), refused, (DIFF,))
 
 
 ANSWERS = {ListFormer: ROWS, PreviewRewind: view}
@@ -25,7 +25,7 @@ ANSWERS = {ListFormer: ROWS, PreviewRewind: view}
 
 async def test_the_latest_message_stands_first_with_what_would_go() -> None:
     async with opened("rewind", ANSWERS, size=(120, 40)) as stage:
-        text = await stage.shown("1 message goes", "goes back: a.py", "not taken back: d.py", "- new", "+ old")
+        text = await stage.shown("1 message goes", "reverted: a.py", "not taken back: d.py", "- new", "+ old")
         assert text.index("Two") < text.index("One")
         await stage.press("down")
         await stage.shown("2 messages go")
@@ -48,7 +48,7 @@ async def test_each_part_is_looked_at_before_it_is_chosen() -> None:
     for keys, part in (((), "both"), (("down",), "conversation"), (("down", "down"), "files")):
         async with opened("rewind_parts", ANSWERS, "1", size=(120, 40)) as stage:
             await stage.press(*keys)
-            text = await stage.shown("Files stay as they are." if part == "conversation" else "goes back: a.py")
+            text = await stage.shown("Files stay as they are." if part == "conversation" else "reverted: a.py")
             assert ("2 messages go" in text) is (part != "files")
             await stage.press("enter")
             assert await stage.done() == RunLine(f"/rewind 1 {part} yes")

@@ -14,7 +14,7 @@ DIFF = DiffBlock("a.py", "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-new\n+old\n")
 
 
 def view(query: PreviewUndo) -> UndoView:
-    files = ("goes back: a.py", "removed: b.py", "comes back: c.py")[: query.turns]
+    files = ("reverted: a.py", "removed: b.py", "restored: c.py")[: query.turns]
     return UndoView(TURNS, files, ("not taken back: d.py, line 3: it was changed since",), (DIFF,))
 
 
@@ -23,7 +23,7 @@ DONE = said("Taken back in 1 file.\nrestored: a.py\n/restore back brings it back
 
 async def test_it_shows_what_would_be_taken_back_and_does_it_on_yes() -> None:
     async with opened("undo", {PreviewUndo: view, RunCommand: DONE}) as stage:
-        text = await stage.shown("the last turn", "turn 7 (edit_file): a.py", "1 file would change", "goes back: a.py")
+        text = await stage.shown("the last turn", "turn 7 (edit_file): a.py", "1 file would change", "reverted: a.py")
         assert "not taken back: d.py, line 3" in text and "- new" in text and "+ old" in text and "y undo" in text
         assert stage.client.ops == []
         await stage.press("ctrl+y")
@@ -74,7 +74,7 @@ async def test_why_it_cannot_be_is_said() -> None:
 async def test_a_refusal_is_said_and_the_screen_stays() -> None:
     async with opened("undo", {PreviewUndo: view, RunCommand: said("A turn is running.", ok=False)}) as stage:
         await stage.press("ctrl+y")
-        await stage.shown("A turn is running.", "goes back: a.py")
+        await stage.shown("A turn is running.", "reverted: a.py")
     async with opened("undo", {PreviewUndo: view, RunCommand: CodeWhaleError("the disk is full")}) as stage:
         await stage.press("ctrl+y")
         await stage.shown("the disk is full")
@@ -90,10 +90,10 @@ async def test_a_query_that_fails_is_said() -> None:
 
 
 async def test_what_was_undone_is_brought_back() -> None:
-    answers = {"preview": said("comes back: a.py\nNothing is done yet."), "yes": said("Taken back in 1 file.")}
+    answers = {"preview": said("restored: a.py\nNothing is done yet."), "yes": said("Taken back in 1 file.")}
 
     async with opened("undo", {RunCommand: lambda op: answers[op.line.split()[-1]]}, "back") as stage:
-        await stage.shown("redo the last undone change", "comes back: a.py", "y redo")
+        await stage.shown("redo the last undone change", "restored: a.py", "y redo")
         await stage.press("right", "ctrl+y")
         assert await stage.done() == ShowLine("Taken back in 1 file.")
         assert [op.line for op in stage.client.ops] == ["/restore back preview", "/restore back yes"]

@@ -28,7 +28,7 @@ def turn_line(turn: UndoTurn) -> str:
 def plan_lines(plan: UndoPlan) -> list[str]:
     lines = []
     for one in plan.files:
-        word = "removed" if one.then is None else "comes back" if one.now is None else "goes back"
+        word = "removed" if one.then is None else "restored" if one.now is None else "reverted"
         lines.append(f"{word}: {one_line(one.path, _PATH)}")
     return [*capped(lines), *refusal_lines(plan.refused)]
 
