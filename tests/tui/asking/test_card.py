@@ -1,9 +1,14 @@
 """What every card does: it counts how many wait, and never takes more than its share of the screen."""
 
+from pathlib import Path
+
 import pytest
 
+from codewhale.display.setup import TuiSettings
+from support.tuiapp import recorded
 from support.tuiasking import approval, asked, question
 from support.tuirecord import screen_text, until
+from support.tuiscenes import APPROVAL, QUESTION, Scene, record
 
 
 @pytest.mark.parametrize("size", [(80, 24), (120, 40)])
@@ -23,3 +28,31 @@ async def test_a_card_tells_when_answers_count() -> None:
         assert "answers count" not in screen_text(stage.host)
         await stage.press("tab")
         await until(stage.pilot, lambda: "alt+y to answer" in screen_text(stage.host))
+
+
+@pytest.mark.parametrize("language", ["en", "zh-Hans"])
+async def test_a_card_on_a_low_screen_leaves_the_end_of_the_transcript_and_scrolls_in_itself(
+    tmp_path: Path, language: str
+) -> None:
+    settings = TuiSettings(language=language)  # type: ignore[arg-type]
+    async with recorded(tmp_path, record(Scene("card", APPROVAL, "")), (34, 12), settings) as stage:
+        card = await stage.until(lambda: stage.app.asking.card)
+        await stage.until(lambda: card.armed and 0 < card.region.height <= 8 and card.region.y >= 1)
+        assert "git push --force" in stage.text
+        for number, row in enumerate(card.rows):
+            await stage.until(lambda at=number: card.cursor == at)
+            shown = next(line for line in stage.text.splitlines() if "› " in line and "│ › " in line)
+            assert "".join(row.label.split())[:12] in "".join(shown.split())
+            await stage.pilot.press("down")
+
+
+@pytest.mark.parametrize("size", [(1, 1), (20, 5), (60, 3), (3, 60)])
+async def test_no_size_of_a_terminal_breaks_a_card(tmp_path: Path, size: tuple[int, int]) -> None:
+    for events in (APPROVAL, QUESTION):
+        scene = Scene("card", events, "")
+        async with recorded(tmp_path, record(scene), (80, 24)) as stage:
+            card = await stage.until(lambda: stage.app.asking.card)
+            await stage.pilot.resize_terminal(*size)
+            await stage.pilot.press("down", "ctrl+o", "up", "pagedown")
+            await stage.pilot.resize_terminal(80, 24)
+            await stage.until(lambda card=card: card.region.height > 4)

@@ -101,6 +101,8 @@ class ApprovalCard(AskCard):
         if self.screen.size.height < TIGHT:
             facts = facts[-1:] if self.granting else [_one_row(line, self.inner) for line in facts]
             hints = hints[:FEW]
+            if self.low and not self.granting:
+                facts = facts[:1]
         self.facts.show(facts)
         self.choices.show([] if self.writing else self.choice_lines(self.inner))
         self.show_hints(hints)

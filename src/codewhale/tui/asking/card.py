@@ -21,6 +21,9 @@ from codewhale.tui.widgets import Field, Leafed, Page, TagLine, hint, in_rows
 
 SHARE = 0.6
 LEAST_ROWS = 4
+# On a screen of fewer rows the card leaves so many to the composer, the bar and the end of the transcript; what has no
+# room scrolls in it.
+LOW, LEFT, CHOICES, LEAST_HEIGHT = 16, 7, 3, 12
 _BETWEEN = "  "
 _LEAST_MORE = 6
 LONGEST_LINE = 2000
@@ -93,6 +96,7 @@ class AskCard(Leafed, Vertical, can_focus=True):
         self.hints = TagLine(palette, "surface")
         self.line = Field(max_length=LONGEST_LINE, select_on_focus=False)
         self._seen = 0.0
+        self._place = ""
 
     # -------------------------------------------------------------- being answered
 
@@ -142,8 +146,12 @@ class AskCard(Leafed, Vertical, can_focus=True):
     def choice_lines(self, width: int) -> list[Spans]:
         """The answers, one a line, the one at the cursor marked."""
         lines: list[Spans] = []
-        for at, row in enumerate(self.rows):
-            edge, tone = ("› ", "bold accent") if at == self.cursor else ("  ", "text")
+        count = len(self.rows)
+        most = min(count, CHOICES - (self.screen.size.height <= LEAST_HEIGHT)) if self.low else count
+        first = max(0, min(self.cursor - most // 2, count - most))
+        for at, row in list(enumerate(self.rows))[first : first + most]:
+            beyond = "↑ " if at == first > 0 else "↓ " if at == first + most - 1 < count - 1 else "  "
+            edge, tone = ("› ", "bold accent") if at == self.cursor else (beyond, "text")
             label = fit(flat(row.label), width - len(edge))
             room = width - len(edge) - cell_len(label) - len(_BETWEEN)
             more = fit(flat(row.more), room) if row.more and room > _LEAST_MORE else ""
@@ -187,6 +195,7 @@ class AskCard(Leafed, Vertical, can_focus=True):
 
     def place(self, number: int, count: int) -> None:
         said = self.words("asking.waiting", number=number, count=count) if count > 1 else ""
+        self._place = said
         self.border_subtitle = Content(said)
 
     def show_hints(self, hints: Sequence[Spans]) -> None:
@@ -195,12 +204,22 @@ class AskCard(Leafed, Vertical, can_focus=True):
         if self.left or self.away == "elsewhere":
             wait = hint("app.answer", self.words("asking.to_answer"), self.keys)
         shown = hints if self.armed or self.writing else [wait]
-        self.hints.show(in_rows(shown, self.inner))
+        self.hints.show([] if self.low else in_rows(shown, self.inner))
+        if self.low and not self._place:
+            first = next(iter(in_rows(shown, self.inner - 2)), ())
+            self.border_subtitle = Content("".join(text for text, _ in first))
+
+    @property
+    def low(self) -> bool:
+        """Whether the screen has few rows."""
+        return self.screen.size.height < LOW
 
     def room(self) -> int:
         """How many lines the page may have."""
         parts = (self.facts, self.choices, self.hints)
         taken = sum(line.get_content_height(self.size, self.size, self.inner) for line in parts)
+        if self.low:
+            return max(LEAST_ROWS, self.screen.size.height - LEFT - taken - (1 if self.writing else 0))
         most = int(self.screen.size.height * SHARE) - taken - 2 - (1 if self.writing else 0)
         return max(LEAST_ROWS, most)
 
