@@ -23,6 +23,7 @@ from codewhale.protocol.events import (
 from codewhale.protocol.messages import Image, Message
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.requests import Op, Query, Request
+from codewhale.protocol.reviews import Review
 from codewhale.session.fanout import deliver
 from codewhale.session.session import Session
 from codewhale.session.standing import standing
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from codewhale.app.provider_queries import ProviderQueries
     from codewhale.app.work_queries import WorkQueries
     from codewhale.commands.files import FileCommands
+    from codewhale.commands.review import ReviewCommand
 
 T = TypeVar("T")
 ASKS = (ApprovalAsked, ApprovalAnswered, QuestionAsked, QuestionAnswered)
@@ -85,6 +87,7 @@ class EngineClient:
             ops.ConnectProvider.done_by(self._connect),
             ops.ChangeSetting.done_by(lambda op: asyncio.to_thread(self.providers.change, op.key, op.value)),
             ops.StartDemo.done_by(self._start_demo),
+            Review.done_by(lambda op: self.reviews.review(op)),
         )
 
     def _queries(self) -> Sequence[tuple[type[Request[Any]], Callable[[Any], Any]]]:
@@ -160,7 +163,8 @@ class EngineClient:
         return tuple(one for one, _ in await asyncio.to_thread(mentioned, query.text, self._root(query)))
 
     async def _interrupt(self, op: ops.Interrupt) -> None:
-        self._engine.interrupt(op.session)
+        for session in (*self._engine.owned(op.session), self._session(op)):
+            self._engine.interrupt(session.id)
         if self.parts.services.built("own_shell"):
             await self.parts.services.own_shell.interrupt(op.session)
 
@@ -189,6 +193,12 @@ class EngineClient:
         except CodeWhaleError as error:
             return str(error)
         return ""
+
+    @cached_property
+    def reviews(self) -> "ReviewCommand":
+        from codewhale.commands.review import ReviewCommand
+
+        return ReviewCommand(self, self.parts.control, self.parts.tell, self.parts.redact)
 
     async def _start_demo(self, op: ops.StartDemo) -> ops.DemoStarted:
         from codewhale.app.demonstration import start_demo

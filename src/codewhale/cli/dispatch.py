@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "exec": "run one prompt without the interface and print the answer",
+    "review": "review a change, print what is wrong with it",
     "sessions": "list, show, replay, import and remove sessions",
     "stats": "what model calls used: tokens, cache hits, cost",
     "provider": "list model providers, test what one supports",
@@ -154,6 +155,8 @@ def _module(name: str) -> Command | None:
     match name:
         case "exec":
             from codewhale.cli import exec as module
+        case "review":
+            from codewhale.cli import review as module
         case "sessions":
             from codewhale.cli import sessions as module
         case "stats":

@@ -58,11 +58,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     trust.add_argument("--yolo", action="store_true", help="run everything except what is always denied")
     parser.add_argument("--output-format", choices=["text", "json", "stream-json"], default="text", help="default text")
     parser.add_argument("--deltas", action="store_true", help="with stream-json: also parts of answers as they arrive")
-    limit = parser.add_argument_group("limits of this turn")
-    limit.add_argument("--max-turns", metavar="N", type=_count, help="model calls")
-    limit.add_argument("--max-seconds", metavar="N", type=_amount, help="seconds of wall time")
-    limit.add_argument("--max-tokens", metavar="N", type=_count, help="tokens in and out")
-    limit.add_argument("--max-cost", metavar="X", type=_amount, help="cost; the model needs a known price")
+    add_limits(parser)
     earlier = parser.add_argument_group("sessions").add_mutually_exclusive_group()
     earlier.add_argument("--resume", metavar="ID", help="resume a session: its id, the start of it, or latest")
     earlier.add_argument(
@@ -70,6 +66,19 @@ def build(parser: argparse.ArgumentParser) -> None:
     )
     earlier.add_argument("--fork", metavar="ID", help="start a new session as a fork of another")
     parser.add_argument("prompt", metavar="PROMPT|-", nargs="?", help="what to do, in quotes; - reads it from stdin")
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """The options that bound a run."""
+    limit = parser.add_argument_group("limits of this turn")
+    limit.add_argument("--max-turns", metavar="N", type=_count, help="model calls")
+    limit.add_argument("--max-seconds", metavar="N", type=_amount, help="seconds of wall time")
+    limit.add_argument("--max-tokens", metavar="N", type=_count, help="tokens in and out")
+    limit.add_argument("--max-cost", metavar="X", type=_amount, help="cost; the model needs a known price")
+
+
+def limits_of(args: argparse.Namespace) -> Limits:
+    return Limits(args.max_turns, args.max_tokens, args.max_seconds, args.max_cost)
 
 
 def _count(text: str) -> int:
@@ -129,7 +138,7 @@ def _opening(args: argparse.Namespace, folder: str) -> OpenSession:
         fork=args.fork or "",
         approval=Approval(args.approval) if args.approval else None,
         folders=tuple(map(os.path.abspath, map(os.path.expanduser, args.add_dir or ()))),
-        limits=Limits(args.max_turns, args.max_tokens, args.max_seconds, args.max_cost),
+        limits=limits_of(args),
     )
 
 

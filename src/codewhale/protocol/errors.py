@@ -80,6 +80,10 @@ class SessionError(CodeWhaleError):
     """A session that cannot be opened, found or written."""
 
 
+class ReviewTargetError(SessionError):
+    """What is to be reviewed is not there."""
+
+
 class SessionBusyError(SessionError):
     """Another live process holds the session."""
 

@@ -243,10 +243,13 @@ class SessionFacts:
                 self.jobs[job] = command
             case JobEnded(job_id=job):
                 self.jobs.pop(job, None)
-            case ChildOpened(child=child):
+            case ChildOpened(child=child, name=name):
                 self.children.add(child)
+                if not self._turns:
+                    self._wait("child", name)
             case ChildClosed(child=child):
                 self.children.discard(child)
+                self._rest()
             case Queued(waiting=waiting) | QueueChanged(waiting=waiting):
                 self.queue = waiting
             case _:
@@ -268,7 +271,7 @@ class SessionFacts:
             if not keep:
                 self.since = self._clock()
             return not keep
-        if not self.doing and doing not in ("model", "approval", "question", "compaction"):
+        if not self.doing and doing not in ("model", "approval", "question", "compaction", "child"):
             return False
         self.doing, self.subject, self.since = doing, subject, self._clock()
         return True

@@ -283,14 +283,15 @@ async def _changed(workspace: str) -> int:
     return min(MOST_CHANGED, done.stdout.count(b"\0"))
 
 
-async def differences(workspace: str, path: str = "") -> tuple[DiffBlock, ...] | None:
-    """A block for each file that differs from the last commit, staged or not, then new files, at most 200 in all; None
-    outside a git repository. Raises ToolError for git that cannot be asked."""
+async def differences(workspace: str, path: str = "", revisions: Sequence[str] = ()) -> tuple[DiffBlock, ...] | None:
+    """A block for each file that differs from the last commit, staged or not, then new files, at most 200 in all; with
+    `revisions` (or --cached) what those differ in alone. None outside a git repository. Raises ToolError for git that
+    cannot be asked."""
     if find_repository(workspace) is None:
         return None
     place = ("--", path or ".")
-    since = await _last_commit(workspace)
-    done = await git(("diff", *_FORM, since, *place), workspace, seconds=SECONDS)
+    since = revisions or (await _last_commit(workspace),)
+    done = await git(("diff", *_FORM, *since, *place), workspace, seconds=SECONDS)
     if done.exit_code:
         raise ToolError(
             "not_available", f"git cannot say what differs: {sanitise(done.stderr.decode(errors='replace'))[:500]}"
@@ -298,7 +299,7 @@ async def differences(workspace: str, path: str = "") -> tuple[DiffBlock, ...] |
     kept = done.stdout if done.stdout_gap < 0 else done.stdout[: done.stdout_gap]
     pieces = [piece for piece in _FILES.split(kept.decode("utf-8", "replace")) if piece.startswith("diff --git ")]
     blocks = [DiffBlock(_path(piece), piece) for piece in pieces[:MOST_FILES] if "\n@@" in piece or "\nBinary" in piece]
-    return (*blocks, *(await _new_files(workspace, place, MOST_FILES - len(blocks))))
+    return tuple(blocks) if revisions else (*blocks, *(await _new_files(workspace, place, MOST_FILES - len(blocks))))
 
 
 async def _last_commit(workspace: str) -> str:

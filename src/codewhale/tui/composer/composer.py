@@ -23,7 +23,16 @@ from codewhale.display.setup import is_command
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
-from codewhale.protocol.events import Envelope, QueueChanged, Queued, SessionResumed, TurnFinished, TurnStarted
+from codewhale.protocol.events import (
+    ChildClosed,
+    ChildOpened,
+    Envelope,
+    QueueChanged,
+    Queued,
+    SessionResumed,
+    TurnFinished,
+    TurnStarted,
+)
 from codewhale.protocol.ops import Attachment, Interrupt, NoteFile
 from codewhale.protocol.requests import Ask, Do, Op
 from codewhale.protocol.views import FileMention, LookAtMentions
@@ -137,6 +146,7 @@ class Composer(Widget, can_focus=False):
         self._mode = ""
         self.idle_hint = ""
         self.busy = False
+        self._children: set[str] = set()
         self._whole = False
         self.asked = False
         self._editor = editor
@@ -500,6 +510,7 @@ class Composer(Widget, can_focus=False):
         found = self._store.open(session, workspace, self._now)
         self._completer.session = self.queue.session = session
         self._set_busy(False)
+        self._children.clear()
         if found != self._now:
             self._put(found)
             if found and not former:
@@ -512,6 +523,11 @@ class Composer(Widget, can_focus=False):
                 self._set_busy(True)
             case TurnFinished() | SessionResumed():
                 self._set_busy(False)
+                self._unhint("interrupting")
+            case ChildOpened(child=child):
+                self._children.add(child)
+            case ChildClosed(child=child):
+                self._children.discard(child)
                 self._unhint("interrupting")
             case Queued() | QueueChanged():
                 pass
@@ -630,7 +646,7 @@ class Composer(Widget, can_focus=False):
             self._completer.refuse(self.text.content)
         elif not self.text.selection.is_empty:
             self.text.move_cursor(self.text.cursor_location)
-        elif self.busy:
+        elif self.busy or self._children:
             self.hint("interrupting")
             self.run_worker(self._tell(Interrupt(self._store.session)))
         elif self.text.content or self._now:
