@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from codewhale.commands.review import decode
 from codewhale.protocol.events import ChildClosed, ChildOpened
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CommandOutput, RunCommand, SessionStatus
-from codewhale.protocol.reviews import decode
 from codewhale.testing import harness
 from support.program import codewhale_program, scripted
 from support.tuiapp import scripted as on_screen

@@ -87,7 +87,7 @@ class EngineClient:
             ops.ConnectProvider.done_by(self._connect),
             ops.ChangeSetting.done_by(lambda op: asyncio.to_thread(self.providers.change, op.key, op.value)),
             ops.StartDemo.done_by(self._start_demo),
-            Review.done_by(lambda op: self.reviews.review(op)),
+            Review.done_by(lambda op: self.reviews.review(op, self._root(op))),
         )
 
     def _queries(self) -> Sequence[tuple[type[Request[Any]], Callable[[Any], Any]]]:

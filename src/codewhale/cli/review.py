@@ -86,11 +86,11 @@ def _print(args: argparse.Namespace, result: ReviewResult) -> int:
     if args.json:
         put(object_line({"schema_version": 1, **_fields(result), "exit_code": code}) + "\n")
     elif result.status == "done":
-        put(sanitise(result.as_text()) + "\n")
+        put(sanitise(result.text) + "\n")
     else:
         say(f"codewhale: {result.status}: {result.error or 'no reason given'}")
     return code
 
 
 def _fields(result: ReviewResult) -> dict[str, object]:
-    return {name: getattr(result, name) for name in result.__struct_fields__}
+    return {name: getattr(result, name) for name in result.__struct_fields__ if name != "text"}

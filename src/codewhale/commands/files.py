@@ -5,46 +5,27 @@ import asyncio
 import hashlib
 import os
 import re
-import shlex
 from collections.abc import Callable, Iterator, Sequence
-
-from msgspec import Struct
 
 from codewhale.commands.base import CommandContext, OwnCommand, misuse
 from codewhale.lib.text import one_line, scrub_surrogates
 from codewhale.permissions.markdown_files import (
     COMMAND_FOLDER,
-    HEAD_LIMIT,
+    FILE_LIMIT,
+    MESSAGE_LIMIT,
+    CommandFile,
     command_files,
-    head_members,
+    expand,
+    read_command,
     read_markdown,
-    split_head,
 )
 from codewhale.permissions.trust import TrustStore
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
-from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import CommandOutput, SendMessage
 from codewhale.protocol.ports import SessionControl
 from codewhale.protocol.requests import Do
 
-FILE_LIMIT, MESSAGE_LIMIT = 64 << 10, 256 << 10
 _NAME = re.compile(r"[^\W\d_][\w-]{0,39}")
-_PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9](?!\d))")
-_MODES = (Mode.PLAN, Mode.AGENT)
-
-
-class CommandFile(Struct, frozen=True):
-    """A file of a command; `path` is how it is shown, `problem` why it cannot be used ("" where it can). `mode` None
-    and `model` "" are those of the session."""
-
-    name: str
-    path: str
-    description: str = ""
-    hint: str = ""
-    mode: Mode | None = None
-    model: str = ""
-    body: str = ""
-    problem: str = ""
 
 
 class FileCommands:
@@ -123,59 +104,3 @@ class FileCommands:
         except ConfigError as error:
             return str(error)
         return f"it is not trusted; to use it: /trust add {COMMAND_FOLDER}/{os.path.basename(path)}"
-
-
-def read_command(name: str, shown: str, data: bytes) -> CommandFile:
-    """What a file says. Raises ValueError with what is wrong with it."""
-    try:
-        text = data.decode("utf-8").replace("\r\n", "\n")
-    except UnicodeDecodeError:
-        raise ValueError("it is not UTF-8") from None
-    head, body = split_head(text)
-    if head is None and text.lstrip("\ufeff").startswith("---\n"):
-        raise ValueError("its head has no end: a line --- is missing")
-    if head is not None and len(head) > HEAD_LIMIT:
-        raise ValueError(f"its head is longer than {HEAD_LIMIT:,} characters")
-    members = head_members(head) if head is not None else {}
-    if head is not None and head.strip() and not members:
-        raise ValueError("its head is not YAML")
-    if not body.strip():
-        raise ValueError("it has no text for the model")
-    hint = members.get("argument-hint", "")
-    hint = f"[{'] ['.join(map(str, hint))}]" if isinstance(hint, list) else hint
-    fields = {"description": members.get("description", ""), "argument-hint": hint, "model": members.get("model", "")}
-    for field, value in fields.items():
-        if not isinstance(value, str):
-            raise ValueError(f"{field} is not a text")
-    mode = members.get("mode")
-    if mode is not None and mode not in list(_MODES):
-        raise ValueError(f"mode is {one_line(str(mode), 40)!r}, not {' or '.join(_MODES)}")
-    if len(fields["model"].split()) > 2:
-        raise ValueError("model is not MODEL or PROVIDER MODEL")
-    first = next(line.strip("# ") for line in body.splitlines() if line.strip())
-    description = one_line(fields["description"].strip() or first, 120)
-    return CommandFile(
-        name, shown, description, one_line(fields["argument-hint"].strip(), 60),
-        None if mode is None else Mode(mode), " ".join(fields["model"].split()), body.strip(),
-    )  # fmt: skip
-
-
-def expand(body: str, args: str) -> str | None:
-    """The text with the arguments in their places, or behind it where it has none; None for one that is too long."""
-    try:
-        words = shlex.split(args)
-    except ValueError:
-        words = args.split()
-    left = MESSAGE_LIMIT - len(body)
-
-    def put(place: re.Match[str]) -> str:
-        nonlocal left
-        name = place[1]
-        text = args if name == "ARGUMENTS" else words[int(name) - 1] if int(name) <= len(words) else ""
-        left -= len(text)
-        return text if left >= 0 else ""
-
-    text, places = _PLACE.subn(put, body)
-    if not places and args:
-        text, left = f"{text}\n\n{args}", left - len(args)
-    return text if left >= 0 else None

@@ -1,12 +1,14 @@
-"""/review: a change is read by the session's model in a session of its own, in plan mode, and its findings come back as
-data. Nothing is changed, and nobody is asked."""
+"""/review: a change is read by the session's model in a session of its own, in plan mode, and what it answers becomes
+findings. Nothing is changed, and nobody is asked."""
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any, Protocol, TypeVar
 
+import msgspec
+from msgspec import Struct
 from msgspec.structs import replace
 
 from codewhale.commands.base import CommandContext, command, misuse
@@ -18,12 +20,14 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CloseSession, CommandOutput, OpenSession, SendMessage
 from codewhale.protocol.ports import SessionControl
 from codewhale.protocol.requests import Op
-from codewhale.protocol.reviews import Review, ReviewAnswer, ReviewResult, bounded, decode
+from codewhale.protocol.reviews import SEVERITIES, Review, ReviewFinding, ReviewResult
 from codewhale.workspace.git import differences, git
 
+_TRUNKS = ("main", "master", "trunk")
+MOST_FINDINGS, NAMED = 200, 10
+_FENCE = re.compile(r"```(?:json)?\s*\n(.*?)```", re.DOTALL)
 LONGEST_SECONDS = 3_600.0
 TOLD_LIMIT = 16_384
-_TRUNKS = ("main", "master", "trunk")
 T = TypeVar("T")
 _PROMPT = """Review the change below. Look for what is wrong in it or because of it: behaviour, security, lost data, \
 errors that are not handled, tests that do not test. Read files around it where you need to; change nothing and make \
@@ -45,6 +49,13 @@ class Sessions(Protocol):  # where the reading is done
     def events(self, session: str, from_seq: int = 0, durable: bool = True) -> AsyncIterator[Envelope]: ...
 
 
+class ReviewAnswer(Struct, frozen=True):
+    """What a model answers."""
+
+    findings: tuple[ReviewFinding, ...]
+    summary: str = ""
+
+
 class ReviewCommand:
     """/review. `redact(session)` hides secrets from its model."""
 
@@ -64,36 +75,42 @@ class ReviewCommand:
     async def review_command(self, args: str, context: CommandContext) -> CommandOutput:
         """Review what is not committed, a branch, or a pull request given as text; changes nothing."""
         one_word = len(args.split()) < 2
+        op = Review(context.session, args if one_word else "", "" if one_word else args)
         try:
-            result = await self.review(Review(context.session, args if one_word else "", "" if one_word else args))
+            result = await self.review(op, context.workspace)
         except ReviewTargetError as error:
             return misuse(f"Nothing to review: {error}.")
         except CodeWhaleError as error:
             return CommandOutput(f"Not reviewed: {error}.", ok=False)
         if result.status != "done":
             return CommandOutput(f"The review ended early ({result.status}): {result.error}", ok=False)
-        return CommandOutput(result.as_text())
+        return CommandOutput(result.text)
 
-    async def review(self, op: Review) -> ReviewResult:
+    async def review(self, op: Review, workspace: str) -> ReviewResult:
         """Raises ReviewTargetError, and SessionError while a turn runs."""
-        status = self._control.status(op.session)
+        target, blocks = await _change(op, workspace)
+        return await self._reviewed(op.session, target, blocks, op.max_chars)
+
+    async def _reviewed(self, session: str, target: str, blocks: Sequence[DiffBlock], room: int) -> ReviewResult:
+        status = self._control.status(session)
         if status.busy:
             raise SessionError("a turn is running; interrupt it or wait for its end")
-        target, blocks = await _change(op, status.workspace)
-        window = self._control.usage(op.session).window
-        text, cut = bounded(blocks, min(op.max_chars, 2 * window))
+        text, cut = bounded(blocks, min(room, 2 * self._control.usage(session).window))
         if not text.strip():
-            return ReviewResult("done", 0, target, "There is nothing to review.")
-        change = fenced(scrub_surrogates(self._redact(op.session)(text)))
+            nothing = "There is nothing to review."
+            return ReviewResult("done", 0, target, nothing, text=nothing)
+        change = fenced(scrub_surrogates(self._redact(session)(text)))
         opening = OpenSession(
             status.workspace, Mode.PLAN, Authority.HEADLESS, status.provider, status.model,
-            effort=status.effort, owner=op.session, kind="review", name=one_line(target, 60),
+            effort=status.effort, owner=session, kind="review", name=one_line(target, 60),
         )  # fmt: skip
         result = await self._read(opening, target, _PROMPT.format(target=target, change=change))
-        if status.authority is Authority.PERSON and result.findings and not self._control.status(op.session).busy:
-            told = sanitise(result.as_text()).replace("<", "(")[:TOLD_LIMIT]
-            self._tell(op.session, ContextAppended("review", f"<context>\nreview: {told}\n</context>"))
-        return replace(result, cut=cut)
+        result = replace(result, cut=cut)
+        result = replace(result, text=as_text(result))
+        if status.authority is Authority.PERSON and result.findings and not self._control.status(session).busy:
+            told = sanitise(result.text).replace("<", "(")[:TOLD_LIMIT]
+            self._tell(session, ContextAppended("review", f"<context>\nreview: {told}\n</context>"))
+        return result
 
     async def _read(self, opening: OpenSession, target: str, prompt: str) -> ReviewResult:
         """Ask in a session that works for the one at hand."""
@@ -130,7 +147,7 @@ class ReviewCommand:
     def _result(self, reader: str, target: str, answer: ReviewAnswer, end: tuple[str, int, str]) -> ReviewResult:
         usage: dict[str, Any] = self._control.usage(reader).total
         summary, (status, code, error) = one_line(answer.summary, 1_000), end
-        return ReviewResult(status, code, target, summary, answer.sorted(), (), reader, usage, error)
+        return ReviewResult(status, code, target, summary, _sorted(answer), (), reader, usage, error)
 
     async def _turn(self, reader: str, text: str) -> TurnFinished:
         last = self._control.status(reader).seq
@@ -188,3 +205,53 @@ async def _known(root: str, name: str) -> None:
 async def _is_ancestor(root: str, name: str) -> bool:
     done = await git(("merge-base", "--is-ancestor", name, "HEAD"), root)
     return done.exit_code == 0
+
+
+def _sorted(answer: ReviewAnswer) -> tuple[ReviewFinding, ...]:
+    rank = SEVERITIES.index
+    return tuple(sorted(answer.findings[:MOST_FINDINGS], key=lambda one: (rank(one.severity), one.file, one.line)))
+
+
+def decode(text: str) -> ReviewAnswer:
+    """The review in an answer, bare or fenced or among words. Raises ValueError with what is wrong."""
+    start, end = text.find("{"), text.rfind("}")
+    pieces = [text.strip(), *_FENCE.findall(text), text[start : end + 1] if start >= 0 else ""]
+    wrong = "it holds no JSON object"
+    for piece in filter(None, pieces):
+        try:
+            return msgspec.json.decode(piece.encode("utf-8", "replace"), type=ReviewAnswer)
+        except msgspec.ValidationError as error:
+            wrong = str(error)
+        except (msgspec.DecodeError, RecursionError):
+            continue
+    raise ValueError(wrong)
+
+
+def bounded(blocks: Sequence[DiffBlock], room: int) -> tuple[str, tuple[str, ...]]:
+    """As much of a change as there is room for, and a line for each file of which something is left out."""
+    kept, cut = list[str](), list[str]()
+    for block in blocks:
+        text, name = block.diff.rstrip("\n"), block.path or "the text"
+        if len(text) <= room:
+            kept.append(text)
+        elif room > 0:
+            kept.append(f"{text[:room]}\n(the rest of {name} is left out)")
+            cut.append(f"{one_line(name, 200)}: {room:,} of {len(text):,} characters were read")
+        else:
+            cut.append(f"{one_line(name, 200)}: not read")
+        room -= min(room, len(text))
+    if len(cut) > NAMED:
+        cut[NAMED:] = [f"{len(cut) - NAMED} more files: not read"]
+    return "\n".join(kept), tuple(cut)
+
+
+def as_text(result: ReviewResult) -> str:
+    """A review as a list."""
+    count = "1 finding" if len(result.findings) == 1 else f"{len(result.findings)} findings"
+    lines = [f"{count} in {result.target}.", *([result.summary] if result.summary else [])]
+    for one in result.findings:
+        place = f"{one_line(one.file, 200)}:{one.line}" if one.line else one_line(one.file, 200)
+        lines += ["", f"{one.severity:<8} {place}  {one_line(one.title, 300)}"]
+        lines += [f"  {one_line(line, 1_000)}" for line in one.detail.splitlines() if line.strip()]
+    lines += ["", "Left out for its size:", *(f"  {line}" for line in result.cut)] if result.cut else []
+    return "\n".join(lines)

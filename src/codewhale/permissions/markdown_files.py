@@ -2,25 +2,44 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator
+import shlex
+from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
+from msgspec import Struct
+
 from codewhale.lib.bounded import check_nesting, read_regular
+from codewhale.lib.text import one_line
+from codewhale.protocol.modes import Mode
 
 COMMAND_FOLDER = ".codewhale/commands"
 HEAD_LIMIT = 16_384
+FILE_LIMIT, MESSAGE_LIMIT = 64 << 10, 256 << 10
+_PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9](?!\d))")
+_MODES = (Mode.PLAN, Mode.AGENT)
 MOST_COMMANDS = 200
 _HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 _MEMBER = re.compile(r"^([a-z][a-z-]*):[ \t]*(.+?)[ \t]*$", re.MULTILINE)
 
 
-def command_files(folder: str) -> Iterator[str]:
+class CommandFile(Struct, frozen=True):
+    """A file of a command; `path` is how it is shown, `problem` why it cannot be used ("" where it can). `mode` None
+    and `model` "" are those of the session."""
+
+    name: str
+    path: str
+    description: str = ""
+    hint: str = ""
+    mode: Mode | None = None
+    model: str = ""
+    body: str = ""
+    problem: str = ""
+
+
+def command_files(folder: str) -> list[str]:
     """The paths of a folder's commands, by name."""
-    try:
-        names = sorted(name for name in os.listdir(folder) if name.endswith(".md"))
-    except OSError:
-        return
-    yield from (os.path.join(folder, name) for name in names[:MOST_COMMANDS])
+    return [str(path) for path in sorted(Path(folder).glob("*.md"))[:MOST_COMMANDS]]
 
 
 def read_markdown(file: str, limit: int) -> bytes | None:
@@ -53,8 +72,63 @@ def head_members(head: str) -> dict[str, Any]:
 
 
 def _aliased(events: Iterable[Any]) -> bool:
-    """Whether a text of YAML repeats parts of itself: merged into one another, a few lines of that stand for more than
-    there is room for."""
+    """Whether a text of YAML repeats parts of itself: a few lines of that can stand for more than there is room for."""
     names = [(type(event).__name__, getattr(event, "anchor", None)) for event in events]
     marked = {anchor for kind, anchor in names if kind != "AliasEvent" and anchor}
     return any(kind == "AliasEvent" and anchor in marked for kind, anchor in names)
+
+
+def read_command(name: str, shown: str, data: bytes) -> CommandFile:
+    """What a file says. Raises ValueError with what is wrong with it."""
+    try:
+        text = data.decode("utf-8").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise ValueError("it is not UTF-8") from None
+    head, body = split_head(text)
+    if head is None and text.lstrip("\ufeff").startswith("---\n"):
+        raise ValueError("its head has no end: a line --- is missing")
+    if head is not None and len(head) > HEAD_LIMIT:
+        raise ValueError(f"its head is longer than {HEAD_LIMIT:,} characters")
+    members = head_members(head) if head is not None else {}
+    if head is not None and head.strip() and not members:
+        raise ValueError("its head is not YAML")
+    if not body.strip():
+        raise ValueError("it has no text for the model")
+    hint = members.get("argument-hint", "")
+    hint = f"[{'] ['.join(map(str, hint))}]" if isinstance(hint, list) else hint
+    fields = {"description": members.get("description", ""), "argument-hint": hint, "model": members.get("model", "")}
+    for field, value in fields.items():
+        if not isinstance(value, str):
+            raise ValueError(f"{field} is not a text")
+    mode = members.get("mode")
+    if mode is not None and mode not in list(_MODES):
+        raise ValueError(f"mode is {one_line(str(mode), 40)!r}, not {' or '.join(_MODES)}")
+    if len(fields["model"].split()) > 2:
+        raise ValueError("model is not MODEL or PROVIDER MODEL")
+    first = next(line.strip("# ") for line in body.splitlines() if line.strip())
+    description = one_line(fields["description"].strip() or first, 120)
+    return CommandFile(
+        name, shown, description, one_line(fields["argument-hint"].strip(), 60),
+        None if mode is None else Mode(mode), " ".join(fields["model"].split()), body.strip(),
+    )  # fmt: skip
+
+
+def expand(body: str, args: str) -> str | None:
+    """The text with the arguments in their places, or behind it where it has none; None for one that is too long."""
+    try:
+        words = shlex.split(args)
+    except ValueError:
+        words = args.split()
+    left = MESSAGE_LIMIT - len(body)
+
+    def put(place: re.Match[str]) -> str:
+        nonlocal left
+        name = place[1]
+        text = args if name == "ARGUMENTS" else words[int(name) - 1] if int(name) <= len(words) else ""
+        left -= len(text)
+        return text if left >= 0 else ""
+
+    text, places = _PLACE.subn(put, body)
+    if not places and args:
+        text, left = f"{text}\n\n{args}", left - len(args)
+    return text if left >= 0 else None
