@@ -205,9 +205,9 @@ async def test_escape_ends_a_review_on_the_screen(tmp_path: Path) -> None:
         await stage.type("/review")
         await stage.pilot.press("escape", "enter") if stage.app.composer.choosing else await stage.pilot.press("enter")
         await stage.until(lambda: stage.app.status.facts.children)
-        await stage.until("review is under way")
+        await stage.until("Under way: review")
         await stage.pilot.press("escape")
-        await stage.until("interrupted")
+        await stage.until("ended early (interrupted)")
         await stage.until(lambda: not stage.app.status.facts.busy)
 
 

@@ -97,9 +97,8 @@ def read_command(name: str, shown: str, data: bytes) -> CommandFile:
     hint = members.get("argument-hint", "")
     hint = f"[{'] ['.join(map(str, hint))}]" if isinstance(hint, list) else hint
     fields = {"description": members.get("description", ""), "argument-hint": hint, "model": members.get("model", "")}
-    for field, value in fields.items():
-        if not isinstance(value, str):
-            raise ValueError(f"{field} is not a text")
+    if wrong := [field for field, value in fields.items() if not isinstance(value, str)]:
+        raise ValueError(f"{wrong[0]} is not a text")
     mode = members.get("mode")
     if mode is not None and mode not in list(_MODES):
         raise ValueError(f"mode is {one_line(str(mode), 40)!r}, not {' or '.join(_MODES)}")
