@@ -150,7 +150,7 @@ def test_grave_findings_end_it_with_3_where_that_is_wanted(tmp_path: Path, level
         (["--base", "nope"], "there is no branch or commit 'nope'"),
         (["main..nope"], "there is no branch or commit 'nope'"),
         (["https://host.invalid/pull/1"], "an address is not fetched"),
-        (["--max-chars", "0"], "not a number above 0"),
+        (["--max-chars", "0"], "not a whole number above 0"),
         (["--staged", "main"], "not allowed with"),
         (["-"], "the text on stdin is empty"),
         (["--base", "--output=x"], "expected one argument"),

@@ -71,9 +71,9 @@ def build(parser: argparse.ArgumentParser) -> None:
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """The options that bound a run."""
     limit = parser.add_argument_group("limits of this turn")
-    limit.add_argument("--max-turns", metavar="N", type=_count, help="model calls")
+    limit.add_argument("--max-turns", metavar="N", type=whole_number, help="model calls")
     limit.add_argument("--max-seconds", metavar="N", type=_amount, help="seconds of wall time")
-    limit.add_argument("--max-tokens", metavar="N", type=_count, help="tokens in and out")
+    limit.add_argument("--max-tokens", metavar="N", type=whole_number, help="tokens in and out")
     limit.add_argument("--max-cost", metavar="X", type=_amount, help="cost; the model needs a known price")
 
 
@@ -81,7 +81,7 @@ def limits_of(args: argparse.Namespace) -> Limits:
     return Limits(args.max_turns, args.max_tokens, args.max_seconds, args.max_cost)
 
 
-def _count(text: str) -> int:
+def whole_number(text: str) -> int:
     if not re.fullmatch(r"[0-9]{1,15}", text) or int(text) == 0:
         raise argparse.ArgumentTypeError(f"{text!r} is not a whole number above 0")
     return int(text)

@@ -8,7 +8,7 @@ import argparse
 import asyncio
 import os
 
-from codewhale.cli.exec import add_limits, limits_of
+from codewhale.cli.exec import add_limits, limits_of, whole_number
 from codewhale.cli.parser import ChoiceError, UsageError, add_api_key, add_workspace, workspace
 from codewhale.cli.stdio import put, read_stdin, say
 from codewhale.protocol.errors import ReviewTargetError
@@ -35,7 +35,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     what.add_argument("--base", metavar="REF", default="", help="what this branch changed since it left REF")
     what.add_argument("target", metavar="TARGET", nargs="?", default="", help="what to review")
     parser.add_argument("--path", metavar="PATH", default="", help="only this file or folder")
-    parser.add_argument("--max-chars", metavar="N", type=int, default=200_000, help="read no more; default 200000")
+    parser.add_argument("--max-chars", metavar="N", type=whole_number, default=200_000, help="read no more than this")
     parser.add_argument("--fail-on", choices=SEVERITIES, help="exit with 3 for findings that are at least so grave")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     add_limits(parser)
@@ -43,15 +43,12 @@ def build(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
-    if args.max_chars < 1:
-        raise UsageError(f"--max-chars {args.max_chars}: not a number above 0")
     folder = workspace(args)
     text = read_stdin() if args.target == "-" else ""
     if args.target == "-" and not text.strip():
         raise UsageError("the text on stdin is empty")
     opening = OpenSession(folder, Mode.PLAN, Authority.HEADLESS, args.provider, args.model, limits=limits_of(args))
-    result = asyncio.run(_review(args, opening, text))
-    return _print(args, result)
+    return _print(args, asyncio.run(_review(args, opening, text)))
 
 
 async def _review(args: argparse.Namespace, opening: OpenSession, text: str) -> ReviewResult:
@@ -62,17 +59,14 @@ async def _review(args: argparse.Namespace, opening: OpenSession, text: str) -> 
 
     options = AppOptions(home_dir(os.environ), opening.workspace, args.provider, args.model, args.api_key)
     async with open_app(options) as app:
-        for notice in app.config.notices:
-            say(f"codewhale: {notice}")
         session = await app.client.submit(opening)
         loop, stops = asyncio.get_running_loop(), set[asyncio.Task[None]]()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, lambda: stops.add(loop.create_task(app.client.submit(Interrupt(session)))))
         target = "" if text else args.target
+        op = Review(session, target, text, args.staged, args.base, args.path, args.max_chars)
         try:
-            return await app.client.submit(
-                Review(session, target, text, args.staged, args.base, args.path, args.max_chars)
-            )
+            return await app.client.submit(op)
         except ReviewTargetError as error:
             raise ChoiceError(str(error)) from error
 
@@ -84,13 +78,10 @@ def _print(args: argparse.Namespace, result: ReviewResult) -> int:
     grave = SEVERITIES[: SEVERITIES.index(args.fail_on) + 1] if args.fail_on else ()
     code = SERIOUS if any(one.severity in grave for one in result.findings) else result.exit_code
     if args.json:
-        put(object_line({"schema_version": 1, **_fields(result), "exit_code": code}) + "\n")
+        fields = {name: getattr(result, name) for name in result.__struct_fields__ if name != "text"}
+        put(object_line({"schema_version": 1, **fields, "exit_code": code}) + "\n")
     elif result.status == "done":
         put(sanitise(result.text) + "\n")
     else:
         say(f"codewhale: {result.status}: {result.error or 'no reason given'}")
     return code
-
-
-def _fields(result: ReviewResult) -> dict[str, object]:
-    return {name: getattr(result, name) for name in result.__struct_fields__ if name != "text"}

@@ -15,7 +15,6 @@ from codewhale.permissions.markdown_files import (
     MESSAGE_LIMIT,
     CommandFile,
     command_files,
-    expand,
     read_command,
     read_markdown,
 )
@@ -55,7 +54,7 @@ class FileCommands:
             return None
         if file.problem:
             return misuse(f"{name} cannot be used: {file.path}: {file.problem}.")
-        text = expand(file.body, args)
+        text = file.expanded(args)
         if text is None:
             return misuse(f"{name} with these arguments is longer than {MESSAGE_LIMIT:,} characters.")
         give_back: Callable[[], None] = lambda: None  # noqa: E731

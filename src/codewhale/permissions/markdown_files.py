@@ -36,6 +36,26 @@ class CommandFile(Struct, frozen=True):
     body: str = ""
     problem: str = ""
 
+    def expanded(self, args: str) -> str | None:
+        """The text with arguments in their places, or behind it where it has none; None for one that is too long."""
+        try:
+            words = shlex.split(args)
+        except ValueError:
+            words = args.split()
+        left = MESSAGE_LIMIT - len(self.body)
+
+        def put(place: re.Match[str]) -> str:
+            nonlocal left
+            name = place[1]
+            text = args if name == "ARGUMENTS" else words[int(name) - 1] if int(name) <= len(words) else ""
+            left -= len(text)
+            return text if left >= 0 else ""
+
+        text, places = _PLACE.subn(put, self.body)
+        if not places and args:
+            text, left = f"{text}\n\n{args}", left - len(args)
+        return text if left >= 0 else None
+
 
 def command_files(folder: str) -> list[str]:
     """The paths of a folder's commands, by name."""
@@ -110,24 +130,3 @@ def read_command(name: str, shown: str, data: bytes) -> CommandFile:
         name, shown, description, one_line(fields["argument-hint"].strip(), 60),
         None if mode is None else Mode(mode), " ".join(fields["model"].split()), body.strip(),
     )  # fmt: skip
-
-
-def expand(body: str, args: str) -> str | None:
-    """The text with the arguments in their places, or behind it where it has none; None for one that is too long."""
-    try:
-        words = shlex.split(args)
-    except ValueError:
-        words = args.split()
-    left = MESSAGE_LIMIT - len(body)
-
-    def put(place: re.Match[str]) -> str:
-        nonlocal left
-        name = place[1]
-        text = args if name == "ARGUMENTS" else words[int(name) - 1] if int(name) <= len(words) else ""
-        left -= len(text)
-        return text if left >= 0 else ""
-
-    text, places = _PLACE.subn(put, body)
-    if not places and args:
-        text, left = f"{text}\n\n{args}", left - len(args)
-    return text if left >= 0 else None
