@@ -31,4 +31,4 @@ async def test_one_command_is_shown_alone(home: Path, workspace: Path, line: str
 
 async def test_help_about_nothing_says_so(home: Path, workspace: Path) -> None:
     output = await shown(home, workspace, "/help frobnicate")
-    assert output.misused and output.text.startswith("Unknown command '/frobnicate'. The commands are: /approval, ")
+    assert output.misused and output.text.startswith("Unknown command '/frobnicate'. The commands are: /")

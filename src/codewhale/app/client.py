@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from codewhale.app.connecting import Connections
     from codewhale.app.provider_queries import ProviderQueries
     from codewhale.app.work_queries import WorkQueries
-    from codewhale.commands.files import FileCommands
     from codewhale.commands.review import ReviewCommand
 
 T = TypeVar("T")
@@ -50,7 +49,7 @@ class EngineClient:
 
     def __init__(self, parts: Container, commands: Mapping[str, str], families: "FamiliesOf") -> None:
         self.parts = parts
-        self.commands = CommandRegistry(commands, partial(families, self), lambda: self._file_commands)
+        self.commands = CommandRegistry(commands, partial(families, self))
         self._engine = parts.engine
         self._does: dict[type[Request[Any]], Callable[[Any], Any]] = dict((*self._operations(), *self._queries()))
 
@@ -209,12 +208,6 @@ class EngineClient:
         return self._engine.queue(op.session).edit(op, self._engine.turn(op.session))
 
     # ------------------------------------------------------------------ what is asked
-
-    @cached_property
-    def _file_commands(self) -> "FileCommands":
-        from codewhale.commands.files import FileCommands
-
-        return FileCommands(self.parts.place.home, self.parts.services.trust, self.parts.control, self.submit)
 
     @cached_property
     def providers(self) -> "ProviderQueries":

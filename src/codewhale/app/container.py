@@ -262,10 +262,7 @@ class Container:
     def _offer_plan(self, session: Session) -> None:
         rights = session.rights
         if (rights.mode, rights.authority) == (Mode.PLAN, Authority.PERSON) and not session.state.owner:
-            if steps := self.plans.presented(session):
-                self.services.plans.offer(session.id, steps)
-            elif self.services.built("plans"):
-                self.services.plans.withdraw(session.id)
+            self.services.plans.offer(session.id, self.plans.presented(session))
 
     def _make_title(self, session: Session) -> None:
         config = self.settings(session.state.workspace).config

@@ -143,6 +143,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
     from codewhale.commands.context import ContextCommands
     from codewhale.commands.effort import EffortCommand
     from codewhale.commands.export import ExportCommand
+    from codewhale.commands.files import FileCommands
     from codewhale.commands.help import HelpCommand
     from codewhale.commands.hooks import HooksCommand
     from codewhale.commands.jobs import JobsCommand
@@ -167,6 +168,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "context": lambda: ContextCommands(control),
         "effort": lambda: EffortCommand(control),
         "export": lambda: ExportCommand(client.work.export),
+        "files": lambda: FileCommands(app.place.home, services.trust, control, client.submit),
         "help": lambda: HelpCommand(client.commands.specs),
         "hooks": lambda: HooksCommand(app.hooking),
         "jobs": lambda: JobsCommand(services.jobs),

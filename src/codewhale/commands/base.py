@@ -3,7 +3,7 @@
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, cast
 
 import msgspec
 from msgspec import Struct
@@ -96,15 +96,12 @@ def bound(family: object) -> dict[str, BoundCommand]:
 
 
 class CommandRegistry:
-    """All slash commands. `rows` gives each command its family, `families()` says how each family is built; `own()` are
-    those from files."""
+    """All slash commands. `rows` gives each command its family, `families()` says how each family is built; that of
+    "files" are the OwnCommands."""
 
-    def __init__(
-        self, rows: Mapping[str, str], families: Callable[[], Families], own: Callable[[], OwnCommands] | None = None
-    ) -> None:
+    def __init__(self, rows: Mapping[str, str], families: Callable[[], Families]) -> None:
         self._rows = rows
         self._families = families
-        self._own = own
         self._built: dict[str, dict[str, BoundCommand]] = {}
 
     async def specs(self, workspace: str) -> list[CommandSpec]:
@@ -125,7 +122,8 @@ class CommandRegistry:
             return await self._bound(name).run(args.strip(), context)
         if name in INTERFACE_COMMANDS:
             return misuse(f"{name} is a command of the terminal interface alone.")
-        output = await self._own().run(name, args.strip(), context) if self._own is not None else None
+        own = self._own()
+        output = None if own is None else await own.run(name, args.strip(), context)
         if output is None:
             return misuse(
                 unknown(name, {*self._rows, *(spec.name for spec in await self._from_files(context.workspace))})
@@ -133,7 +131,12 @@ class CommandRegistry:
         return output
 
     async def _from_files(self, workspace: str) -> Sequence[OwnCommand]:
-        return await asyncio.to_thread(self._own().specs, workspace) if self._own is not None else ()
+        own = self._own()
+        return await asyncio.to_thread(own.specs, workspace) if own is not None else ()
+
+    def _own(self) -> OwnCommands | None:
+        family = self._families().get("files")
+        return cast(OwnCommands, family()) if family is not None else None
 
     def _bound(self, name: str) -> BoundCommand:
         key = self._rows[name]

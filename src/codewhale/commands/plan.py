@@ -52,7 +52,10 @@ class PlanCommand:
     # ------------------------------------------------------------------ the offer
 
     def offer(self, session: str, steps: tuple[str, ...]) -> None:
-        """A turn has ended that presented these steps: ask whether to carry them out."""
+        """A turn has ended that presented these steps: ask whether to carry them out, if there are any."""
+        if not steps:
+            self.withdraw(session)
+            return
         request = short_id("plan")
         self._offered[session] = (request, steps)
         options = [{"label": RUN}, {"label": RUN_ASKING}, {"label": KEEP}]
