@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from codewhale.permissions.markdown_files import FILE_LIMIT, MESSAGE_LIMIT
+from codewhale.commands.files import MESSAGE_LIMIT
+from codewhale.permissions.markdown_files import FILE_LIMIT
 from codewhale.protocol.ops import CommandOutput, RunCommand, SessionStatus
 from codewhale.protocol.views import CompleteCommand, ListCommands
 from codewhale.testing import Harness, collect, harness

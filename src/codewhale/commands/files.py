@@ -5,6 +5,7 @@ import asyncio
 import hashlib
 import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 
 from codewhale.commands.base import CommandContext, OwnCommand, misuse
@@ -12,7 +13,6 @@ from codewhale.lib.text import one_line, scrub_surrogates
 from codewhale.permissions.markdown_files import (
     COMMAND_FOLDER,
     FILE_LIMIT,
-    MESSAGE_LIMIT,
     CommandFile,
     command_files,
     read_command,
@@ -24,7 +24,9 @@ from codewhale.protocol.ops import CommandOutput, SendMessage
 from codewhale.protocol.ports import SessionControl
 from codewhale.protocol.requests import Do
 
+MESSAGE_LIMIT = 256 << 10
 _NAME = re.compile(r"[^\W\d_][\w-]{0,39}")
+_PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9](?!\d))")
 
 
 class FileCommands:
@@ -54,7 +56,7 @@ class FileCommands:
             return None
         if file.problem:
             return misuse(f"{name} cannot be used: {file.path}: {file.problem}.")
-        text = file.expanded(args)
+        text = _expanded(file.body, args)
         if text is None:
             return misuse(f"{name} with these arguments is longer than {MESSAGE_LIMIT:,} characters.")
         give_back: Callable[[], None] = lambda: None  # noqa: E731
@@ -103,3 +105,24 @@ class FileCommands:
         except ConfigError as error:
             return str(error)
         return f"it is not trusted; to use it: /trust add {COMMAND_FOLDER}/{os.path.basename(path)}"
+
+
+def _expanded(body: str, args: str) -> str | None:
+    """With arguments in their places, or behind it where it has none; None for what is too long."""
+    try:
+        words = shlex.split(args)
+    except ValueError:
+        words = args.split()
+    left = MESSAGE_LIMIT - len(body)
+
+    def put(place: re.Match[str]) -> str:
+        nonlocal left
+        name = place[1]
+        text = args if name == "ARGUMENTS" else words[int(name) - 1] if int(name) <= len(words) else ""
+        left -= len(text)
+        return text if left >= 0 else ""
+
+    text, places = _PLACE.subn(put, body)
+    if not places and args:
+        text, left = f"{text}\n\n{args}", left - len(args)
+    return text if left >= 0 else None

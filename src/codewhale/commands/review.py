@@ -187,7 +187,8 @@ async def _revisions(op: Review, root: str) -> tuple[str, tuple[str, ...]]:
             await _known(root, end)
         return f"the changes of {one_line(name, 100)}", (name,)
     await _known(root, name)
-    is_base = op.base or name.rpartition("/")[2] in _TRUNKS or await _is_ancestor(root, name)
+    before = await git(("merge-base", "--is-ancestor", name, "HEAD"), root)
+    is_base = op.base or name.rpartition("/")[2] in _TRUNKS or before.exit_code == 0
     if is_base:
         return f"the changes since {one_line(name, 100)}", (f"{name}...HEAD",)
     return f"the changes of {one_line(name, 100)}", (f"HEAD...{name}",)
@@ -200,11 +201,6 @@ async def _known(root: str, name: str) -> None:
         raise ReviewTargetError(str(error)) from None
     if done.exit_code or name.startswith("-"):
         raise ReviewTargetError(f"there is no branch or commit {one_line(name, 100)!r} here")
-
-
-async def _is_ancestor(root: str, name: str) -> bool:
-    done = await git(("merge-base", "--is-ancestor", name, "HEAD"), root)
-    return done.exit_code == 0
 
 
 def _sorted(answer: ReviewAnswer) -> tuple[ReviewFinding, ...]:

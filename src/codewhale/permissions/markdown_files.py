@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -15,8 +14,7 @@ from codewhale.protocol.modes import Mode
 
 COMMAND_FOLDER = ".codewhale/commands"
 HEAD_LIMIT = 16_384
-FILE_LIMIT, MESSAGE_LIMIT = 64 << 10, 256 << 10
-_PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9](?!\d))")
+FILE_LIMIT = 64 << 10
 _MODES = (Mode.PLAN, Mode.AGENT)
 MOST_COMMANDS = 200
 _HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
@@ -35,26 +33,6 @@ class CommandFile(Struct, frozen=True):
     model: str = ""
     body: str = ""
     problem: str = ""
-
-    def expanded(self, args: str) -> str | None:
-        """The text with arguments in their places, or behind it where it has none; None for one that is too long."""
-        try:
-            words = shlex.split(args)
-        except ValueError:
-            words = args.split()
-        left = MESSAGE_LIMIT - len(self.body)
-
-        def put(place: re.Match[str]) -> str:
-            nonlocal left
-            name = place[1]
-            text = args if name == "ARGUMENTS" else words[int(name) - 1] if int(name) <= len(words) else ""
-            left -= len(text)
-            return text if left >= 0 else ""
-
-        text, places = _PLACE.subn(put, self.body)
-        if not places and args:
-            text, left = f"{text}\n\n{args}", left - len(args)
-        return text if left >= 0 else None
 
 
 def command_files(folder: str) -> list[str]:
