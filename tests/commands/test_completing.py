@@ -3,7 +3,8 @@
 import pytest
 
 from codewhale.commands.base import CommandSpec
-from codewhale.commands.completing import complete, expected
+from codewhale.commands.completing import complete
+from codewhale.protocol.usage import expected
 from codewhale.protocol.views import Choice
 
 

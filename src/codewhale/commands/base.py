@@ -38,16 +38,9 @@ class OwnCommand(CommandSpec, frozen=True):
     path: str
 
 
-class OwnCommands(Protocol):
-    """The commands that come from files."""
-
-    def specs(self, workspace: str) -> Sequence[OwnCommand]:
-        """All of them, those that win first."""
-        ...
-
-    async def run(self, name: str, args: str, context: CommandContext) -> CommandOutput | None:
-        """What came of it; None where there is no such command."""
-        ...
+class OwnCommands(Protocol):  # the commands that come from files, those that win first; None is no such command
+    def specs(self, workspace: str) -> Sequence[OwnCommand]: ...
+    async def run(self, name: str, args: str, context: CommandContext) -> CommandOutput | None: ...
 
 
 Run = Callable[[str, CommandContext], Awaitable[CommandOutput]]

@@ -1,12 +1,12 @@
 """What may stand at the end of a slash command line: the names of commands, the words that their usage allows, and what
 takes the place of the names in it."""
 
-import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from codewhale.commands.base import CommandSpec, OwnCommand
 from codewhale.protocol.requests import Ask
+from codewhale.protocol.usage import expected
 from codewhale.protocol.views import (
     Choice,
     CompleteCommand,
@@ -20,7 +20,6 @@ from codewhale.protocol.views import (
 
 MOST = 50
 FILES_OFFERED = 20
-_TOKEN = re.compile(r" \| |[A-Za-z][\w-]*(?:\.\.\.)?|[|\[\]]")
 Source = Callable[[str, Sequence[str]], Awaitable[Sequence[Choice]]]
 Skills = Callable[[str], Awaitable[Sequence[Choice]]]
 
@@ -103,57 +102,6 @@ async def complete(
         elif word in sources:
             found += await sources[word](session, (*before, typed))
     return _fitting(found, typed)
-
-
-def expected(usage: str, before: Sequence[str]) -> list[str]:
-    """The words that a usage such as "[list | allow|ask COMMAND]" has at the place behind the words `before`."""
-    ways = [way for way in _ways(usage) if _follows(way, before)]
-    found = dict.fromkeys(way[len(before)] for way in ways if len(way) > len(before))
-    return list(found)
-
-
-def _follows(way: Sequence[str], before: Sequence[str]) -> bool:
-    return len(way) >= len(before) and all(
-        wanted.isupper() or wanted == word for wanted, word in zip(way, before, strict=False)
-    )
-
-
-def _ways(usage: str) -> list[tuple[str, ...]]:
-    """Every line of words that a usage allows; what stands in brackets may be left out."""
-    tokens = _TOKEN.findall(usage.replace("[...]", ""))
-    ways, _ = _alternatives(tokens, 0)
-    return ways
-
-
-def _alternatives(tokens: Sequence[str], at: int) -> tuple[list[tuple[str, ...]], int]:
-    """The ways up to a closing bracket. A bar without blanks binds words, one with blanks whole ways: `allow|ask HOST`
-    is `allow HOST` or `ask HOST`, `list | remove ROW` is `list` or `remove ROW`."""
-    done: list[tuple[str, ...]] = []
-    ways: list[tuple[str, ...]] = [()]
-    while at < len(tokens) and tokens[at] != "]":
-        token = tokens[at]
-        if token == " | ":
-            done += ways
-            ways = [()]
-            at += 1
-            continue
-        if token == "|":  # between brackets
-            at += 1
-            continue
-        choices, at = _group(tokens, at)
-        ways = [(*way, *choice) for way in ways for choice in choices]
-    return [*done, *ways], at + 1
-
-
-def _group(tokens: Sequence[str], at: int) -> tuple[list[tuple[str, ...]], int]:
-    if tokens[at] == "[":
-        inner, at = _alternatives(tokens, at + 1)
-        return [*inner, ()], at
-    words = [tokens[at].removesuffix("...")]
-    while at + 2 < len(tokens) and tokens[at + 1] == "|" and tokens[at + 2] not in "[]":
-        at += 2
-        words.append(tokens[at].removesuffix("..."))
-    return [(word,) for word in words], at + 1
 
 
 def _fitting(choices: Sequence[Choice], typed: str) -> list[Choice]:

@@ -83,9 +83,7 @@ class FileCommands:
     def _file(self, path: str, shown: str, root: str) -> CommandFile:
         name, shown = "/" + os.path.basename(path).removesuffix(".md"), one_line(shown, 200)
         if not _NAME.fullmatch(name[1:]):
-            return CommandFile(
-                one_line(name, 60), shown, problem="its name is not a letter and up to 39 letters, digits, _ or -"
-            )
+            return CommandFile(one_line(name, 60), shown, problem="its name is not a letter and 39 letters or digits")
         if root and os.path.commonpath((root, os.path.realpath(path))) != root:
             return CommandFile(name, shown, problem="it is a link out of the workspace")
         data = read_markdown(path, FILE_LIMIT)
