@@ -33,6 +33,7 @@ from codewhale.session.store import SessionStore
 
 STEPS = 60
 SECONDS = 120.0
+BATCH = 40
 # Where a life is killed by name, and the highest hit tried.
 AIMS = {
     "log.append.before": 40, "log.append.mid": 40, "log.append.after": 40, "log.sync.before": 20, "log.sync.after": 20,
@@ -61,6 +62,7 @@ class Walk:
         self.calls: list[dict[str, Any]] = []
         self.files_before: dict[int, dict[str, str]] = {}
         self.undoable: World = {}
+        self.last: dict[str, Any] = {}
         self.client: Any = None
         self.session = ""
 
@@ -68,8 +70,11 @@ class Walk:
         with self.steps.open("a") as file:
             file.write(json.dumps(row) + "\n")
 
-    def model(self, request: object) -> dict[str, Any]:
-        return self.calls.pop(0) if self.calls else {"text": "Done."}
+    def model(self, request: dict[str, Any]) -> dict[str, Any]:
+        """The next turn; a file that a rewind took away is written again where that is asked about."""
+        if "write it again only if" not in str(request["messages"][-1]):
+            self.last = self.calls.pop(0) if self.calls else {"text": "Done."}
+        return self.last
 
     async def world(self) -> World:
         rows = await self.client.query(ListFormer(self.session))
@@ -290,21 +295,23 @@ def waiting_of(store: SessionStore, session: str) -> list[str]:
 
 
 def kill_many(kills: int, seed: int) -> dict[str, Any]:
-    """So many kills of one workspace's sessions; what was found, with the counts."""
-    chance, counts, faults, lives = random.Random(seed), Counter[str](), list[str](), 0
-    with tempfile.TemporaryDirectory(prefix="codewhale-rewinds-") as name:
-        folder = Path(name)
-        (folder / "work").mkdir()
-        (folder / "work" / "mine.md").write_text("the person's\n")
-        while counts.total() < kills and not faults and lives < 3 * kills + 10:
-            lives += 1
-            try:
-                where = life(folder, seed + lives, chance)
-                counts.update([where] if where else [])
-                faults += judge(folder)
-            except (AssertionError, subprocess.TimeoutExpired) as error:
-                faults.append(f"life {seed + lives}: {error}")
-        steps = Counter(row["kind"] for row in rows_of(folder) if "kind" in row)
+    """So many kills, in a new workspace after every forty; what was found, with the counts."""
+    chance, counts, steps, faults, lives = random.Random(seed), Counter[str](), Counter[str](), list[str](), 0
+    while counts.total() < kills and not faults and lives < 3 * kills + 10:
+        most = min(kills, counts.total() + BATCH)
+        with tempfile.TemporaryDirectory(prefix="codewhale-rewinds-") as name:
+            folder = Path(name)
+            (folder / "work").mkdir()
+            (folder / "work" / "mine.md").write_text("the person's\n")
+            while counts.total() < most and not faults and lives < 3 * kills + 10:
+                lives += 1
+                try:
+                    where = life(folder, seed + lives, chance)
+                    counts.update([where] if where else [])
+                    faults += judge(folder)
+                except (AssertionError, subprocess.TimeoutExpired) as error:
+                    faults.append(f"life {seed + lives}: {error}")
+            steps.update(row["kind"] for row in rows_of(folder) if "kind" in row)
     return {"kills": counts.total(), "lives": lives, "at": dict(counts), "steps": dict(steps), "faults": faults}
 
 
