@@ -25,6 +25,7 @@ COMMANDS: dict[str, str] = {
     "/fork": "new",
     "/help": "help",
     "/hooks": "hooks",
+    "/init": "init",
     "/jobs": "jobs",
     "/login": "providers",
     "/mode": "session",
@@ -146,6 +147,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
     from codewhale.commands.files import FileCommands
     from codewhale.commands.help import HelpCommand
     from codewhale.commands.hooks import HooksCommand
+    from codewhale.commands.init import InitCommand
     from codewhale.commands.jobs import JobsCommand
     from codewhale.commands.new import NewCommands
     from codewhale.commands.permissions import PermissionsCommands
@@ -171,6 +173,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "files": lambda: FileCommands(app.place.home, services.trust, control, client.submit),
         "help": lambda: HelpCommand(client.commands.specs),
         "hooks": lambda: HooksCommand(app.hooking),
+        "init": InitCommand,
         "jobs": lambda: JobsCommand(services.jobs),
         "new": lambda: NewCommands(control, client.submit),
         "permissions": lambda: PermissionsCommands(app.permissions, control),
