@@ -8,11 +8,9 @@ import shlex
 from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.lib.files import atomic_write
 from codewhale.lib.text import one_line, sanitise
-from codewhale.process.command import SandboxProfile
-from codewhale.process.confinement import held_where_possible
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.ops import CommandOutput
-from codewhale.services.testruns.runners import Runner, find_runner, node_manager, read_text, run_tests, scripts
+from codewhale.services.testruns.runners import Runner, find_runner, node_manager, read_text, run_tests_held, scripts
 from codewhale.services.testruns.summary import summarise
 from codewhale.workspace.outline import build_files, folders, languages
 from codewhale.workspace.patching import unified_diff
@@ -99,9 +97,8 @@ def _code(text: str) -> str:
 
 async def _tested(root: str, runner: Runner) -> str:
     """What came of the tests, behind a "!" where they did not pass."""
-    held = SandboxProfile(await held_where_possible("workspace-write"))
     try:
-        done = await run_tests(root, runner, TEST_SECONDS, lambda line: None, held)
+        done = await run_tests_held(root, runner, TEST_SECONDS)
     except OSError as error:
         return f"!{one_line(str(error), 200)}"
     tests = summarise(done.stdout.decode(errors="replace"), done.stderr.decode(errors="replace"))
