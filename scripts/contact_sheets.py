@@ -29,7 +29,7 @@ LATIN, BOLD, WIDE = (
 CELL = (7, 14)
 SMALL = 2  # a sheet shows them at one of so many
 GAP = 6
-COLOURS = 20
+COLOURS = 32
 # What stands in a row of a sheet: a width with its language.
 COLUMNS = (*((size, "en") for size in WIDTHS), (WIDTHS[0], "zh-Hans"), (WIDTHS[1], "zh-Hans"))
 
@@ -97,9 +97,7 @@ async def sheet(look: str) -> Path:
             picture.paste(one, (left, top))
             left += one.width + GAP
     path = FOLDER / f"sheet-{look}.webp"
-    picture.quantize(COLOURS, Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE).convert("RGB").save(
-        path, lossless=True, method=6
-    )
+    picture.quantize(COLOURS, dither=Image.Dither.NONE).convert("RGB").save(path, lossless=True, method=6)
     return path
 
 
