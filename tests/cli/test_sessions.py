@@ -51,6 +51,7 @@ def test_list_is_of_this_folder_unless_all_is_said(tmp_path: Path) -> None:
         "workspace",
         "turns",
         "messages",
+        "files",
         "model",
         "state",
         "owner",
@@ -58,7 +59,7 @@ def test_list_is_of_this_folder_unless_all_is_said(tmp_path: Path) -> None:
         "name",
         "parent",
     }
-    assert (rows[0]["workspace"], rows[0]["turns"], rows[0]["messages"]) == (str(here), 1, 1)
+    assert (rows[0]["workspace"], rows[0]["turns"], rows[0]["messages"], rows[0]["files"]) == (str(here), 1, 1, 0)
     assert (rows[0]["model"], rows[0]["state"], rows[0]["parent"]) == ("m", "idle", "")
     every = codewhale_program(tmp_path, "sessions", "list", "--json", "--all", cwd=here)
     assert every.stdout.isascii()
