@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash rewinds jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke tui captures contact-sheets looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash rewinds jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke texts tui captures contact-sheets looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -118,6 +118,9 @@ damage: $(STAMP) ## spoil thousands of tool calls and see that each comes back o
 
 patch-check: $(STAMP) ## a thousand random patches against git apply, and cuts of five hundred at every line
 	@$(PY) scripts/patchcheck.py
+
+texts: $(STAMP) ## every text that a person can read, each with its place (PLACE=part of one)
+	@$(PY) scripts/texts.py "$(PLACE)"
 
 undo: $(STAMP) ## what keeping changes undoable costs in a repository of 10,000 files
 	@$(PY) scripts/undo.py

@@ -38,7 +38,7 @@ def test_it_says_where_we_are_what_holds_and_what_can_be_done() -> None:
         "",
         "  Continue      Fix the discount  2 hours ago · 3 files  Enter",
         '  Try           "Why does test_login fail?"',
-        "                @ adds a file · / lists the commands · ! runs a shell line",
+        "                @ adds a file · / lists the commands · ! runs a shell command",
         "                f1 shows all keys",
     ]
 

@@ -215,7 +215,7 @@ async def test_what_happens_is_told_on_stderr_safely() -> None:
     _, out, said = await run(Playing([OPENED], live))
     assert said.splitlines() == [
         "request failed, retry 2 of 4 in 1.5 s: overloaded\\x9b2J",
-        "stream broke, retry 3 of 4 in 2.0 s: it was cut off",
+        "answer interrupted, retry 3 of 4 in 2.0 s: it was cut off",
         '> exec\\u202eshell {"command":"echo \\u001b]0;x"}\\x1b]0;x\\x07',
         "! exec_shell failed: first\\x1b[2J line",
         "warning: mind this",

@@ -84,7 +84,7 @@ def test_an_answer_that_broke_is_said_once_in_a_line() -> None:
     )
     assert lines[1:3] == ["one", "tw"] and lines[-1] == "three"
     assert [line for line in lines if "cut off" in line] == [
-        "stream broke, retry 2 of 5; partial answer dropped: cut off"
+        "answer interrupted, retry 2 of 5; partial answer dropped: cut off"
     ]
 
 

@@ -273,5 +273,5 @@ async def test_headless_says_each_retry_and_ends_with_75_after_so_many_tries(hom
             out, said = await run.communicate()
     text = said.decode()
     assert run.returncode == 75 and len(wire.requests) == 3 and b"Half" not in out
-    assert "stream broke, retry 1 of 2" in text and "stream broke, retry 2 of 2" in text
+    assert "answer interrupted, retry 1 of 2" in text and "answer interrupted, retry 2 of 2" in text
     assert f"(asked {wire.url}/chat/completions, 3 times)" in text and "/retry" in text

@@ -156,7 +156,7 @@ class Box:
         try:
             args = msgspec.convert(arguments, found.args, strict=True)
         except msgspec.ValidationError as error:
-            raise ToolError("invalid_input", f"The arguments do not fit: {error}.") from None
+            raise ToolError("invalid_input", f"Invalid arguments: {error}.") from None
         outline = partial(found.decl.outline, args)
         return BoundCall(found.decl.subjects(args), lambda call: found.run(args, call), outline)
 

@@ -46,7 +46,7 @@ class Toolbox:
         try:
             args = msgspec.convert(arguments, tool.args, strict=True)
         except msgspec.ValidationError as error:
-            raise ToolError("invalid_input", f"The arguments do not fit: {error}.", field="arguments") from None
+            raise ToolError("invalid_input", f"Invalid arguments: {error}.", field="arguments") from None
         subjects = tool.decl.subjects(args)
         paths = [subject.path for subject in subjects if isinstance(subject, PathSubject)]
 

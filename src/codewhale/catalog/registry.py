@@ -122,7 +122,7 @@ class Catalog:
             raise ToolError("not_available", f"{spec.name} is not as it was: {self.gone(spec.name) or 'it changed.'}")
         if problems := check(arguments, spec.parameters):
             first = problems[0]
-            text = f"The arguments do not fit: `{first.field}` must be {first.expected}; got {first.received}."
+            text = f"Invalid arguments: `{first.field}` must be {first.expected}; got {first.received}."
             raise ToolError("invalid_input", text, field=first.field)
         bound = source.bind(spec, arguments)
 

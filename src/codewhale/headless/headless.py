@@ -72,7 +72,7 @@ def _text(event: Event) -> str:
         case Notice():
             return event.text if event.level == "info" else f"{event.level}: {event.text}"
         case RetryCountdown():
-            what = "stream broke" if event.broke else "request failed"
+            what = "answer interrupted" if event.broke else "request failed"
             return f"{what}, retry {event.attempt} of {event.attempts} in {event.delay:.1f} s: {event.reason}"
         case JobStarted():
             return f"> job {event.job_id}: {event.command}"

@@ -65,7 +65,7 @@ def test_a_running_call_shows_its_last_lines_and_its_time() -> None:
 def test_a_failure_says_why_and_not_what_the_model_reads() -> None:
     said = "Error (invalid_input) in read_file: no.py does not exist. Next call: list_dir {}\n"
     card = CallCard(name="read_file", subject="no.py", status=FAILED, said=said, error="invalid_input")
-    assert drawn(card) == ["✗ Read  no.py", "  The arguments do not fit"]
+    assert drawn(card) == ["✗ Read  no.py", "  Invalid arguments"]
     card.why = "no.py does not exist"
     assert drawn(card) == ["✗ Read  no.py", "  no.py does not exist"]
     assert "Next call: list_dir {}" in " ".join(drawn(card, width=120, opened=True))
@@ -79,7 +79,7 @@ def test_a_result_without_a_display_is_there_when_opened() -> None:
 
 def test_mended_calls_say_so() -> None:
     card = done(repairs=("R3", "R7"), lossy=True)
-    assert drawn(card)[0] == "● Called  tool a.py  call repaired by a guess"
+    assert drawn(card)[0] == "● Called  tool a.py  call repaired by a guess; check it"
     assert drawn(card, opened=True)[-1] == "  repaired: R3 R7"
 
 

@@ -180,7 +180,7 @@ async def test_what_the_sandbox_holds_need_not_be_asked_about() -> None:
     async with asked([approval(held=True)], (100, 30)) as stage:
         await stage.armed()
         await stage.take_row("Don't ask for commands that the sandbox holds")
-        text = await shown(stage, "› Go back", "Don't ask for these", "use no network", "f6 asks again")
+        text = await shown(stage, "› Go back", "Don't ask for these", "use no network", "f6 turns this off")
         assert "Yes, once" not in text and "exact" not in text and stage.client.ops == []
         await stage.take_row("Don't ask for these")
         await stage.gone()
@@ -225,7 +225,7 @@ async def test_more_rights_are_asked_for_in_other_words() -> None:
         text = await shown(
             stage,
             "The sandbox stopped exec_shell",
-            "no sandbox: it runs with your full rights",
+            "no sandbox: it runs with all your rights",
             "› Yes, once, with more rights",
         )
         assert "Run this command" not in text
@@ -336,7 +336,7 @@ async def test_every_kind_of_subject_and_block_is_shown() -> None:
 
 async def test_a_call_without_arguments_shows_its_tool() -> None:
     async with asked([approval(subjects=(), offer=Offer("notify", "tool"))]) as stage:
-        await shown(stage, "notify", "no arguments", "every call of notify")
+        await shown(stage, "notify", "no arguments", "every notify call")
 
 
 async def test_it_speaks_chinese() -> None:

@@ -137,7 +137,7 @@ async def test_an_address_may_be_typed_over_the_list() -> None:
         await stage.press("enter")
         await stage.shown("m-1")
         await stage.press("alt+f")
-        await stage.shown("The name of this provider")
+        await stage.shown("A name for this provider")
         assert typed(stage) == "keyed"
         await stage.type("mine")
         await stage.press("enter")

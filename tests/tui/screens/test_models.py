@@ -157,4 +157,4 @@ async def test_the_servers_own_models_come_behind_what_is_known() -> None:
 async def test_why_the_server_lists_nothing_is_said() -> None:
     rows = (model(current=True, why="parrot does not answer: cannot connect"), model("grey-2"))
     async with opened("models", {ListModels: rows}) as stage:
-        await stage.shown("grey-2", "The server's own list is missing: parrot does not")
+        await stage.shown("grey-2", "The server did not list its models: parrot does not")

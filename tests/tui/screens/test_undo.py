@@ -108,7 +108,7 @@ async def test_nothing_to_bring_back() -> None:
 
 async def test_restore_lists_the_turns() -> None:
     async with opened("restore", {PreviewUndo: view}) as stage:
-        await stage.shown("1 · turn 7 (edit_file): a.py", "2 · turn 5", "redo  bring back the last undone change")
+        await stage.shown("1 · turn 7 (edit_file): a.py", "2 · turn 5", "redo  redo the last undone change")
         await stage.press("down", "enter")
         assert await stage.done() == OpenScreen("undo", "2")
     async with opened("restore", {PreviewUndo: UndoView(())}) as stage:

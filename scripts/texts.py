@@ -1,0 +1,83 @@
+"""Every text that a person can read, each with its place, from one list: the word files of each language, the help of
+each command, and the phrases in the source (errors, reasons, notices, results). Read it as a stranger would."""
+
+import argparse
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from codewhale.display.words import LANGUAGES, catalogue
+
+ROOT = Path(__file__).resolve().parent.parent
+SOURCE = ROOT / "src" / "codewhale"
+WORDS = SOURCE / "display" / "words"
+# Two plain words beside each other: what tells a phrase from a name, a pattern or a key.
+PHRASE = re.compile(r"[A-Za-z'\u4e00-\u9fff]{2,}[,:;]? [a-z{(]")
+# What only looks like a phrase: a query, a style of the interface, a style sheet, a pattern, a program.
+OTHER = re.compile(
+    r"^\s*(SELECT|INSERT|UPDATE|DELETE|CREATE|DROP|PRAGMA|WITH|ALTER|import|\(allow|\(deny)\b|\bon:|"
+    r"\b(bold|italic|underline)$|^bold |(background|border|color|display|dock|height|width): |\(\?[:m!=]|\\[bdsw]\b"
+)
+
+Text = tuple[str, str]
+
+
+def words() -> Iterator[Text]:
+    """The entries of the word files: the English text, then the same in each other language."""
+    for path in sorted((WORDS / LANGUAGES[0]).glob("*.json")):
+        panels = [catalogue(language, path.stem) for language in LANGUAGES]
+        for key, entry in panels[0].items():
+            for language, panel in zip(LANGUAGES, panels, strict=True):
+                value = panel.get(key, entry)
+                yield f"{language} {path.stem}.{key}", value if isinstance(value, str) else " / ".join(value.values())
+
+
+def phrases(path: Path) -> Iterator[Text]:
+    """The string literals of a file that are phrases, docstrings and queries left out; values stand as {...}."""
+    tree = ast.parse(path.read_bytes())
+    silent = {id(part) for node in ast.walk(tree) for part in _silent(node)}
+    place = path.relative_to(SOURCE)
+    for node in ast.walk(tree):
+        if id(node) in silent or not isinstance(node, ast.Constant | ast.JoinedStr):
+            continue
+        text = _text(node)
+        if PHRASE.search(text) and not OTHER.search(text):
+            yield f"{place}:{node.lineno}", text
+
+
+def _silent(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands under a node and is no text of its own: a docstring, the parts of an f-string, an annotation."""
+    if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+        yield node.value
+    if isinstance(node, ast.JoinedStr):
+        for part in node.values:
+            yield from ast.walk(part) if isinstance(part, ast.FormattedValue) else (part,)
+    for note in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+        if isinstance(note, ast.AST):
+            yield from ast.walk(note)
+
+
+def _text(node: ast.Constant | ast.JoinedStr) -> str:
+    if isinstance(node, ast.Constant):
+        return node.value if isinstance(node.value, str) else ""
+    return "".join(
+        str(part.value) if isinstance(part, ast.Constant) else "{" + ast.unparse(part.value) + "}"
+        for part in node.values
+        if isinstance(part, ast.Constant | ast.FormattedValue)
+    )
+
+
+def main() -> None:
+    """Print the list, or the part of it whose places hold a word."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("place", nargs="?", default="", help="only places that hold this")
+    wanted = parser.parse_args().place
+    listed = [*words(), *(text for path in sorted(SOURCE.rglob("*.py")) for text in phrases(path))]
+    for place, text in listed:
+        if wanted in place:
+            print(f"{place}  {' '.join(text.split())}")
+
+
+if __name__ == "__main__":
+    main()
