@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -24,6 +24,7 @@ from policy_server import Policy, PolicyServer, Turn  # noqa: E402
 from tmux_pane import Pane  # noqa: E402
 
 from codewhale.lib.clock import SystemClock  # noqa: E402
+from codewhale.protocol.errors import SessionError  # noqa: E402
 from codewhale.protocol.events import ApprovalAnswered, Event  # noqa: E402
 from codewhale.session.store import SessionStore  # noqa: E402
 from support.terminal import environment  # noqa: E402
@@ -97,7 +98,7 @@ class Person:
         for key in keys:
             self.pane.press(key)
             self.keys += 1
-            time.sleep(0.12)
+            time.sleep(0.3 if key == "Escape" else 0.12)  # an escape may begin a longer key for a moment
 
     def type(self, text: str) -> None:
         """Type text where the cursor is, as fast as it is taken; it is not counted."""
@@ -119,10 +120,22 @@ class Person:
         self.pane.waits()
         self.press(*keys)
 
+    def choose(self, card: str, words: str) -> None:
+        """Go to the row of a card that has these words, and press Enter."""
+        self.pane.waits()
+        lines = card.splitlines()
+        chosen = next(at for at, line in enumerate(lines) if line.startswith("│ › "))
+        wanted = next(at for at, line in enumerate(lines) if words in line and at >= chosen)
+        self.press(*["Down"] * (wanted - chosen), "Enter")
+
     def events(self) -> list[Event]:
         """Everything recorded in all sessions of this home."""
         store = SessionStore(str(self.home), SystemClock())
-        return [each.event for summary in store.summaries() for each in store.read(summary.id)]
+        recorded: list[Event] = []
+        for summary in store.summaries():
+            with suppress(SessionError):  # one that is being made
+                recorded += [each.event for each in store.read(summary.id)]
+        return recorded
 
     def approvals(self) -> int:
         """Questions whether something may run that were answered."""
@@ -185,35 +198,6 @@ def fixes_a_test(person: Person) -> None:
     assert "100 - discount" in (person.work / "basket.py").read_text()
 
 
-def allows_the_tests_for_good(person: Person) -> None:
-    person.open()
-    person.say("Run the tests twice.")
-    person.answers("Always allow the test command of this project", keys=("Down", "Enter"))
-    person.sees("Twice.")
-    assert "python3 -m unittest" in (person.home / "permissions.toml").read_text()
-
-
-def allows_what_the_sandbox_holds(person: Person) -> None:
-    person.open()
-    person.say("Make three files.")
-    person.answers("Don't ask for commands that the sandbox holds", keys=("Down", "Down", "Down", "Enter"))
-    person.answers("Don't ask for these", keys=("Down", "Enter"))
-    person.sees("All three.", "asks outside the sandbox")
-    assert all((person.work / name).exists() for name in "abc")
-    person.press("F6")
-    person.sees("asks first")
-
-
-def edits_a_command(person: Person) -> None:
-    person.open()
-    person.say("Make a file.")
-    person.answers("Edit, then run", keys=("Up", "Up", "Enter"))
-    person.type("ed")
-    person.press("Enter")
-    person.sees("It is there.", "you changed it")
-    assert (person.work / "changed").exists()
-
-
 def undoes_it(person: Person) -> None:
     person.open()
     person.say("Fix it.")
@@ -238,8 +222,7 @@ def continues_yesterday(person: Person) -> None:
 def queues_a_message(person: Person) -> None:
     person.open()
     person.say("Count slowly.")
-    person.answers("Run this command?")
-    person.sees("sleep 2")
+    person.sees("esc to stop")
     person.say("Then say goodbye.")
     person.sees("Goodbye.")
 
@@ -247,10 +230,9 @@ def queues_a_message(person: Person) -> None:
 def stops_a_command(person: Person) -> None:
     person.open()
     person.say("Wait long.")
-    person.answers("Run this command?")
-    person.sees("sleep 120")
+    person.sees("sleep 120", "esc to stop")
     person.press("Escape")
-    person.sees("stopped")
+    person.sees("You stopped")
 
 
 def runs_a_line(person: Person) -> None:
@@ -273,31 +255,263 @@ def looks_at_the_window(person: Person) -> None:
     person.sees("free")
 
 
+def connects_a_server(person: Person) -> None:
+    (person.home / "config.toml").write_text('[tui]\nnotify = "off"\n')
+    person.open(ready="address")
+    person.type(person.url)
+    person.press("Enter")
+    person.sees("m-large")
+    person.press("Enter")
+    person.sees("Ask anything")
+    person.say("Hello.")
+    person.sees("I am here.")
+
+
+def allows_the_tests_for_good(person: Person) -> None:
+    person.open()
+    person.say("Run the tests.")
+    card = person.sees("Run this command?", "test command")
+    person.choose(card, "test command")
+    person.answers("for good", keys=ONCE)
+    person.sees("Again they ran.")
+
+
+def lets_the_sandbox_decide(person: Person) -> None:
+    person.open()
+    person.say("Make three folders.")
+    card = person.sees("Run this command?", "sandbox holds")
+    person.choose(card, "sandbox holds")
+    person.sees("f6 asks again")
+    person.press("Down", "Enter")
+    person.sees("All three.")
+    assert all((person.work / name).is_dir() for name in ("one", "two", "three"))
+
+
+def edits_a_command(person: Person) -> None:
+    person.open()
+    person.say("Make a folder.")
+    card = person.sees("Run this command?", "Edit")
+    person.choose(card, "Edit")
+    person.type(" && mkdir more")
+    person.press("Enter")
+    person.sees("Made.")
+    assert (person.work / "more").is_dir()
+
+
+def refuses_with_a_reason(person: Person) -> None:
+    person.open()
+    person.say("Push it.")
+    card = person.sees("Run this command?", "say why")
+    person.choose(card, "say why")
+    person.type("not before Friday")
+    person.press("Enter")
+    person.sees("I wait until Friday.")
+
+
+def goes_back_two_messages(person: Person) -> None:
+    person.open()
+    for words in ("First.", "Second.", "Third."):
+        person.say(words)
+        person.sees(f"Heard {words.lower()}")
+    person.press("Escape", "Escape")
+    person.sees("Second.", "First.")
+    person.press("Up", "Enter")
+    person.sees("Conversation")
+    person.press("Enter")
+    person.sees("› Second.")
+
+
+def plans_and_runs(person: Person) -> None:
+    person.open("--mode", "plan")
+    person.say("Plan the fix.")
+    person.answers("Approve and run")
+    person.sees("Fixed.")
+    assert "100 - discount" in (person.work / "basket.py").read_text()
+
+
+def reviews_a_diff(person: Person) -> None:
+    (person.work / "basket.py").write_text(BASKET.replace("+ discount", "- discount"))
+    person.open()
+    person.say("/review")
+    person.sees("basket.py", "rounds half")
+
+
+def searches_history(person: Person) -> None:
+    person.open()
+    person.say("The quick brown fox.")
+    person.sees("Heard.")
+    person.press("C-r")
+    person.type("brown")
+    person.sees("The quick brown fox.")
+    person.press("Enter")
+    person.sees("› The quick brown fox.")
+
+
+def exports_it(person: Person) -> None:
+    person.open()
+    person.say("Hello.")
+    person.sees("Heard.")
+    person.say("/export talk.md")
+    person.until(lambda: "Hello." in (person.work / "talk.md").read_text(), "the exported file")
+
+
+def names_it(person: Person) -> None:
+    person.open()
+    person.say("Hello.")
+    person.sees("Heard.")
+    person.say("/rename Discounts")
+    person.until(lambda: "Discounts" in sessions(person), "the new title")
+
+
+def sessions(person: Person) -> str:
+    """The listing of sessions."""
+    return subprocess.run(
+        [CODEWHALE, "sessions", "list"],
+        cwd=person.work, env=environment(person.home), check=True, stdout=subprocess.PIPE, text=True, timeout=60,
+    ).stdout  # fmt: skip
+
+
+def forks_it(person: Person) -> None:
+    person.open()
+    person.say("Hello.")
+    person.sees("Heard.")
+    person.say("/fork")
+    person.until(lambda: sessions(person).count("Hello.") == 2, "two sessions")
+
+
+def changes_the_model(person: Person) -> None:
+    person.open()
+    person.say("/model")
+    person.sees("m-large")
+    person.type("large")
+    person.press("Enter")
+    person.sees("local/m-large")
+
+
+def uses_an_own_command(person: Person) -> None:
+    (person.home / "commands").mkdir()
+    (person.home / "commands" / "explain.md").write_text("---\ndescription: Explain a file\n---\nExplain $ARGUMENTS.\n")
+    person.open()
+    person.say("/explain basket.py")
+    person.sees("Explain basket.py.", "A sum.")
+
+
+def reads_the_middle(person: Person) -> None:
+    person.open()
+    person.say("Count to ten thousand.")
+    person.sees("Counted.")
+    person.press("C-p")
+    person.press("/")
+    person.type("^5000$")
+    person.press("Enter")
+    person.sees("4999", "5000", "5001")
+
+
+def reads_outside(person: Person) -> None:
+    (person.work.parent / "other").mkdir()
+    (person.work.parent / "other" / "notes.txt").write_text("half up\n")
+    person.open()
+    person.say("Read the notes beside this folder.")
+    person.answers("outside")
+    person.sees("Half up.")
+
+
+def adds_a_folder(person: Person) -> None:
+    (person.work.parent / "other").mkdir()
+    (person.work.parent / "other" / "notes.txt").write_text("half up\n")
+    person.open()
+    person.say("/add-dir ../other")
+    person.say("Read the notes beside this folder.")
+    person.sees("Half up.")
+
+
+def starts_a_server(person: Person) -> None:
+    person.open()
+    person.say("Serve this folder and look at it.")
+    person.answers("listen")
+    person.sees("It serves basket.py.")
+
+
+def begins_instructions(person: Person) -> None:
+    person.open()
+    person.say("/init")
+    person.until(lambda: (person.work / "AGENTS.md").exists(), "AGENTS.md")
+
+
+def leaves(person: Person) -> None:
+    person.open()
+    person.say("Hello.")
+    person.sees("Heard.")
+    person.press("C-d")
+    person.sees("codewhale --resume")
+
+
+OUTSIDE = Turn("", (("read_file", {"path": "../other/notes.txt"}),))
+HEARD = Turn("Heard.")
+MAKE = tuple(shell(f"mkdir {name}") for name in ("one", "two", "three"))
+SERVE = shell("python3 -m http.server 18765 --bind 127.0.0.1", background=True)
+PLAN = Turn("", (("update_plan", {"plan": [{"step": "Change the sign", "status": "pending"}]}),))
+FINDING = '{"findings": [{"file": "basket.py", "line": 3, "severity": "low", "title": "It rounds half up", "detail": "rounds half up"}]}'
 TASKS = (
+    Task("connect a local server", 4, 0, talk(Turn("I am here.")), connects_a_server),
     Task("ask how the code works", 1, 0, talk(READ, Turn("As a percent of the sum.")), asks_about_code),
     Task("fix a failing test", 2, 1, talk(READ, FIX, TESTED, Turn("It passes now.")), fixes_a_test),
-    Task("allow the project's tests for good", 3, 1, talk(TESTED, TESTED, Turn("Twice.")), allows_the_tests_for_good),
     Task(
-        "be asked only outside the sandbox",
-        8,
-        1,
-        talk(shell("touch a"), shell("touch b"), shell("for n in c; do touch $n; done"), Turn("All three.")),
-        allows_what_the_sandbox_holds,
-    ),
-    Task("change a command before it runs", 5, 1, talk(shell("touch chang"), Turn("It is there.")), edits_a_command),
-    Task("take the last change back", 3, 0, talk(FIX, Turn("Fixed.")), undoes_it),
-    Task("continue yesterday's session", 1, 0, talk(Turn("I will.")), continues_yesterday),
-    Task(
-        "queue a message while it works",
+        "allow the test command for good",
         3,
         1,
+        talk(TESTED, TESTED, Turn("Again they ran.")),
+        allows_the_tests_for_good,
+    ),
+    Task("let the sandbox decide", 5, 1, talk(*MAKE, Turn("All three.")), lets_the_sandbox_decide),
+    Task("change a command before it runs", 4, 1, talk(MAKE[0], Turn("Made.")), edits_a_command),
+    Task(
+        "refuse with a reason",
+        4,
+        1,
+        talk(shell("git push origin main"), Turn("I wait until Friday.")),
+        refuses_with_a_reason,
+    ),
+    Task("take the last change back", 3, 0, talk(FIX, Turn("Fixed.")), undoes_it),
+    Task(
+        "go back two messages",
+        8,
+        0,
+        talk(*(Turn(f"Heard {word}.") for word in ("first", "second", "third"))),
+        goes_back_two_messages,
+    ),
+    Task("continue yesterday's session", 1, 0, talk(Turn("I will.")), continues_yesterday),
+    Task("plan, approve and run", 2, 0, talk(PLAN, Turn("That is the plan."), FIX, Turn("Fixed.")), plans_and_runs),
+    Task("review a diff", 1, 0, talk(Turn(FINDING)), reviews_a_diff),
+    Task(
+        "start a server and look at it",
+        2,
+        1,
+        talk(SERVE, shell("curl -s http://127.0.0.1:18765/"), Turn("It serves basket.py.")),
+        starts_a_server,
+    ),
+    Task(
+        "queue a message while it works",
+        2,
+        0,
         talk(shell("sleep 2"), Turn("Done."), Turn("Goodbye.")),
         queues_a_message,
     ),
-    Task("stop a command", 3, 1, talk(shell("sleep 120"), Turn("Never.")), stops_a_command),
+    Task("stop a command", 2, 0, talk(shell("sleep 120"), Turn("Never.")), stops_a_command),
     Task("run a command of one's own", 1, 0, talk(), runs_a_line),
     Task("mention a file", 2, 0, talk(Turn("A sum.")), mentions_a_file),
+    Task("read a file beside the workspace", 2, 1, talk(OUTSIDE, Turn("Half up.")), reads_outside),
+    Task("work in a second folder", 2, 0, talk(OUTSIDE, Turn("Half up.")), adds_a_folder),
+    Task("read the middle of a long output", 4, 0, talk(shell("seq 10000"), Turn("Counted.")), reads_the_middle),
+    Task("find a former prompt", 3, 0, talk(HEARD), searches_history),
+    Task("change the model", 2, 0, talk(), changes_the_model),
+    Task("use a command of one's own making", 1, 0, talk(Turn("A sum.")), uses_an_own_command),
+    Task("begin an instructions file", 2, 0, talk(), begins_instructions),
+    Task("name a session", 2, 0, talk(HEARD), names_it),
+    Task("fork a session", 2, 0, talk(HEARD), forks_it),
+    Task("export a session", 2, 0, talk(HEARD), exports_it),
     Task("see what fills the window", 1, 0, talk(), looks_at_the_window),
+    Task("leave and see how to come back", 2, 0, talk(HEARD), leaves),
 )
 
 
@@ -323,7 +537,7 @@ def done(task: Task) -> tuple[str, int, int, float]:
             task.does(person)
             wrong = ""
         except (TimeoutError, AssertionError) as error:
-            wrong = f"not done: {error}"
+            wrong = f"not done: {error}"[:6000]
         person.close()
         keys, approvals = person.keys, person.approvals()
     if not wrong and (keys > task.keys or approvals > task.approvals):

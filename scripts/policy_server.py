@@ -103,11 +103,20 @@ def _handler(server: PolicyServer) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            turn = server.answer(body["messages"])
+            # What comes without tools is asked beside the conversation, for a title.
+            turn = server.answer(body["messages"]) if body.get("tools") else Turn("A title")
             lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks(turn, server.requests)]
             sent = ("".join(lines) + "data: [DONE]\n\n").encode()
             self.send_response(200)
             self.send_header("Content-Type", "text/event-stream")
+            self.send_header("Content-Length", str(len(sent)))
+            self.end_headers()
+            self.wfile.write(sent)
+
+        def do_GET(self) -> None:
+            sent = json.dumps({"object": "list", "data": [{"id": name} for name in ("m", "m-large")]}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(sent)))
             self.end_headers()
             self.wfile.write(sent)
