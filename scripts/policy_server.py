@@ -4,6 +4,7 @@ turns. It speaks the OpenAI chat wire form, streamed, and sees only what a reque
 import json
 import threading
 from collections.abc import Callable, Generator
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -111,7 +112,8 @@ def _handler(server: PolicyServer) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Type", "text/event-stream")
             self.send_header("Content-Length", str(len(sent)))
             self.end_headers()
-            self.wfile.write(sent)
+            with suppress(ConnectionError):  # whoever asked has gone
+                self.wfile.write(sent)
 
         def do_GET(self) -> None:
             sent = json.dumps({"object": "list", "data": [{"id": name} for name in ("m", "m-large")]}).encode()
@@ -119,7 +121,8 @@ def _handler(server: PolicyServer) -> type[BaseHTTPRequestHandler]:
             self.send_header("Content-Type", "application/json")
             self.send_header("Content-Length", str(len(sent)))
             self.end_headers()
-            self.wfile.write(sent)
+            with suppress(ConnectionError):  # whoever asked has gone
+                self.wfile.write(sent)
 
         def log_message(self, format: str, *args: Any) -> None:
             """Nothing: the server is silent."""
