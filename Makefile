@@ -61,8 +61,8 @@ burst: $(STAMP) ## what a streamed answer costs from socket to event, against th
 captures: $(STAMP) ## draw the captures of the terminal interface in docs/captures again
 	@$(PY) scripts/captures.py
 
-first-day: $(STAMP) ## a first day in tmux: what each task takes in keys and approvals, against its bound
-	@$(PY) scripts/first_day.py
+first-day: $(STAMP) ## a first day in tmux: what each task takes in keys and approvals, against its bound; writes the table in docs
+	@$(PY) scripts/first_day.py --write
 
 peers: $(STAMP) ## other terminal agents beside this one over the same scripted endpoint; writes the README's table
 	@$(PY) scripts/peers.py --write

@@ -442,9 +442,11 @@ def adds_a_folder(person: Person) -> None:
 
 def starts_a_server(person: Person) -> None:
     person.open()
-    person.say("Serve this folder and look at it.")
-    person.answers("listen")
-    person.sees("It serves basket.py.")
+    person.say("Serve this folder.")
+    person.answers("Run this command?", "127.0.0.1")
+    person.sees("It serves.")
+    person.say("!curl -s --retry 9 --retry-connrefused http://127.0.0.1:18765/")
+    person.sees("basket.py</a>")
 
 
 def begins_instructions(person: Person) -> None:
@@ -464,7 +466,7 @@ def leaves(person: Person) -> None:
 OUTSIDE = Turn("", (("read_file", {"path": "../other/notes.txt"}),))
 HEARD = Turn("Heard.")
 MAKE = tuple(shell(f"mkdir {name}") for name in ("one", "two", "three"))
-SERVE = shell("python3 -m http.server 18765 --bind 127.0.0.1", background=True)
+SERVE = shell("python3 -m http.server 18765 --bind 127.0.0.1", background=True, loopback=True)
 PLAN = Turn("", (("update_plan", {"plan": [{"step": "Change the sign", "status": "pending"}]}),))
 FINDING = {"file": "basket.py", "line": 3, "severity": "low", "title": "It rounds half up", "detail": "rounds half up"}
 TASKS = (
@@ -500,9 +502,9 @@ TASKS = (
     Task("review a diff", 1, 0, talk(Turn(json.dumps({"findings": [FINDING]}))), reviews_a_diff),
     Task(
         "start a server and look at it",
-        2,
+        3,
         1,
-        talk(SERVE, shell("curl -s http://127.0.0.1:18765/"), Turn("It serves basket.py.")),
+        talk(SERVE, Turn("It serves.")),
         starts_a_server,
     ),
     Task(
