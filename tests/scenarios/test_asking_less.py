@@ -225,7 +225,7 @@ async def test_the_choice_stands_in_the_bar_until_one_key_takes_it_back(home: Pa
         await stage.pilot.press("enter")
         await card(stage)
         await stage.until("Don't ask for commands that the sandbox holds")
-        await stage.pilot.press("down", "down", "down", "enter")
+        await stage.pilot.press("down", "enter")
         await stage.until("f6 turns this off")
         await stage.pilot.press("down", "enter")
         await stage.until("asks outside the sandbox", 30)

@@ -215,13 +215,13 @@ class ApprovalCard(AskCard):
         rows = [AnswerRow("allow", words(f"asking.allow_{self.ask.kind}"))]
         if offer is not None and offer.field == "tests":
             rows.append(AnswerRow("tests", words("asking.do_tests"), flat(offer.value)))
+        if self.ask.held:
+            rows.append(AnswerRow("sandbox", words("asking.do_sandbox")))
         if offer is not None:
             rows.append(AnswerRow("session", words("asking.do_session"), self._grant()))
         if offer is not None and offer.field not in ("tests", "folder"):  # a folder belongs to a session alone
             always = words("asking.do_always", what=offer_of(offer, words, short=True))
             rows.append(AnswerRow("always", always, words("asking.asks_again")))
-        if self.ask.held:
-            rows.append(AnswerRow("sandbox", words("asking.do_sandbox")))
         if self._command():
             rows.append(AnswerRow("edit", words("asking.edit")))
         return (*rows, AnswerRow("deny", words("asking.deny")))
