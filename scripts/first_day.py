@@ -295,7 +295,7 @@ def lets_the_sandbox_decide(person: Person) -> None:
     person.say("Make three folders.")
     person.sees("Run this command?", "sandbox holds")
     person.choose("sandbox holds")
-    person.sees("f6 asks again")
+    person.sees("f6 turns this off")
     person.press("Down", "Enter")
     person.sees("All three.")
     assert all((person.work / name).is_dir() for name in ("one", "two", "three"))
