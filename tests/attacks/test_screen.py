@@ -17,6 +17,8 @@ from support.terminal import Terminal, environment
 
 PROGRAM = [sys.executable, "-m", "codewhale"]
 TABLE = f"| a | {PAYLOAD.replace('|', '')} |\n|---|---|\n| 1 | 2 |\n"
+# A corner of a frame that is not the composer's.
+DIALOG = re.compile("╭(?!─ agent ─)")
 FAR = "echo " + " ".join(f"word{number}" for number in range(700)) + " ; touch PWNED-AT-THE-END"
 
 
@@ -90,9 +92,9 @@ def refuse(term: Terminal) -> None:
 
 
 def escape(term: Terminal) -> None:
-    """Close what is open: a screen has a frame, the conversation has none."""
+    """Close the dialog that is open."""
     term.type("\x1b")
-    term.until(lambda text: "╭" not in text)
+    term.until(lambda text: not DIALOG.search(text))
 
 
 def test_e1_what_a_model_and_its_tools_say_is_shown_and_never_obeyed(stage: Any) -> None:
@@ -135,12 +137,12 @@ def test_e1_listings_titles_jobs_and_what_a_person_types_are_made_harmless(stage
     for keys, seen in (
         ("\x1bj", "printf"),
         ("\x1bs", "first"),
-        ("\x0b", "╭"),
+        ("\x0b", "/"),
         ("/diff\r", "EVIL"),
-        ("/config\r", "provider ="),
+        ("/config\r", "provider  .*scripted"),
     ):
         term.type(keys)
-        term.sees("╭", seen)
+        term.until(lambda text, seen=seen: DIALOG.search(text) and re.search(rf"^ .*│.*{seen}", text, re.M))
         escape(term)
     term.type("/no\x1b[Csuch\r")
     term.sees("Unknown command")
@@ -185,7 +187,7 @@ def test_e3_a_flood_and_a_line_without_end_leave_the_screen_alive(stage: Any) ->
     flood = "python3 -c \"print('x' * 1_000_000); [print(n, 'e\\u0301' * 20, '\\u4f60' * 20) for n in range(100_000)]\""
     term = stage({"text": "y" * 1_000_000}, {"calls": [call("exec_shell", command=flood)]}, {"text": "Over."},
                  options=("--approval", "auto"))  # fmt: skip
-    say(term, "go", "done")
+    say(term, "go", "✓")
     term.type("again\r")
     term.type("typed meanwhile")
     term.sees("typed meanwhile", "Over.", seconds=60)
@@ -208,10 +210,11 @@ def test_h3_a_key_too_many_answers_nothing_else(stage: Any, tmp_path: Path) -> N
     say(term, "go", "touch FIRST")
     allow(term, "\r\r\r\r")
     term.sees("touch PWNED", "answers count once")
-    term.until(lambda text: re.search(r"your approval: exec_shell +[2-9] s", text) or "answers count once" not in text)
+    term.until(lambda text: "enter answer" in text and "answers count once" not in text)
     assert "Over." not in term.text
     (folder,) = tmp_path.glob("wo*rk")
-    assert (folder / "FIRST").exists() and not (folder / "PWNED").exists()
+    term.until(lambda _: (folder / "FIRST").exists())
+    assert not (folder / "PWNED").exists()
     refuse(term)
     term.sees("Over.")
     assert not (folder / "PWNED").exists()

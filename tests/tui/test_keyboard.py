@@ -83,6 +83,13 @@ def test_escape_before_a_paste_and_control_are_all_heard() -> None:
     assert said(f"\x1b\x0b{START}x{END}\x1b\x03") == ["escape", "ctrl+k", ("x",), "escape", "ctrl+c"]
 
 
+@pytest.mark.parametrize("report", ["\x1b]0;x\x07", "\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\", "\x1b]4;1;rgb:0/0/0\x07"])
+def test_what_a_terminal_says_of_itself_is_no_key(report: str) -> None:
+    assert said(f"a{report}b{report}") == ["a", "b"]
+    assert said(f"{report}\x1bf\x07") == ["alt+f", "ctrl+g"]
+    assert said("]0;x\x07")[-1] == "ctrl+g"
+
+
 def test_alt_with_enter_and_backspace_stay_what_they_were() -> None:
     assert said("\x1b\x7f") == ["ctrl+w"]
 

@@ -39,6 +39,8 @@ _APART = re.compile(rf"(?<=\x1b)(?={_CONTROL_KEYS})")
 # Escape before these is how a terminal without the kitty protocol sends them with Alt. The parser waits whether more
 # belongs to them, or takes them for what some Mac programs send: other keys, other letters, Enter alone.
 _ALT = re.compile(r"(?<=\x1b)[a-z0-9=\r-]")
+# What a terminal says of itself (a colour, a title): no keys, though a Ctrl+G may end it.
+_REPORT = re.compile(r"\x1b\]\d[^\x07\x1b]{0,4096}(?:\x07|\x1b\\)")
 # Keys with modifiers as xterm writes them.
 _MODIFIED = re.compile(r"\x1b\[27;(\d+);(\d+)~")
 # A terminal that has this many characters still to take is not sent another frame.
@@ -95,7 +97,7 @@ class Keyboard(XTermParser):
         where nothing does."""
         if self._timeout_time is not None and _APART.search(before[-1:] + data[:1]):
             yield from self._no_more()
-        data = _with_alt(data, self._timeout_time is not None and before.endswith("\x1b"))
+        data = _with_alt(_REPORT.sub("", data), self._timeout_time is not None and before.endswith("\x1b"))
         first, *others = _APART.split(data)
         yield from super().feed(first)
         for piece in others:
