@@ -104,12 +104,19 @@ def test_a_card_that_comes_up_under_the_hands_of_a_typist_is_not_answered(world:
 
 def test_enter_on_a_row_answers_once_and_what_lasts_is_asked_again(world: World) -> None:
     term = asked(world, "command")
-    term.type("\x1b[B\x1b[B\r")
-    term.sees("› Go back", "Always allow this")
+    for key, row in (
+        ("\x1b[B", "Don't ask"),
+        ("\x1b[B", "Yes, in this session"),
+        ("\x1b[B", 'Always allow "make thing"'),
+        ("\r", "Go back"),
+    ):
+        term.type(key)
+        term.sees(f"› {row}")
+    term.sees("Always allow this")
     term.type("\r")
     term.sees('› Always allow "make thing"')
     untouched(world)
-    term.type("\x1b[A\x1b[A")
+    term.type("\x1b[A\x1b[A\x1b[A")
     term.sees("› Yes, once")
     term.type("\r")
     world.until_recorded(ApprovalAnswered)
