@@ -24,11 +24,11 @@ from codewhale.process.sandbox.gitfiles import read_small
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.views import WorkspaceRow
+from codewhale.workspace.ignore import CACHES
 
 OUTPUT_LIMIT = 4 << 20
 _MOST_FILTERS = 64
 _CHANGE_SECONDS = 300.0
-_CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 _UNDER_WAY = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
 _DEFINING = re.compile(rb"\[(filter|include)", re.IGNORECASE)
 _NULL = os.devnull
@@ -162,7 +162,7 @@ async def unsaved(folder: str, branch: str) -> str:
     rows = [row for row in status.stdout.split(b"\0") if row]
     changed = sum(not row.startswith(b"!!") for row in rows)
     ignored = [os.path.basename(os.fsdecode(row[3:]).rstrip("/")) for row in rows if row.startswith(b"!!")]
-    others = sum(name not in _CACHES and not name.endswith(".pyc") for name in ignored)
+    others = sum(name not in CACHES and not name.endswith(".pyc") for name in ignored)
     if status.exit_code != 0 or changed:
         return f"{changed} changed files" if changed else "git cannot say what changed"
     return f"{others} files that git ignores" if others else ""

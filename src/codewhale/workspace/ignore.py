@@ -351,6 +351,8 @@ def _last(table: dict[bytes, tuple[int, int]], key: bytes, is_dir: bool) -> int:
     return max(anything, of_folders) if is_dir else anything
 
 
+# What tools leave behind for themselves: nobody's work.
+CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 FOLDERS = ("target", "node_modules", ".git", "DerivedData", "dist", "build")
 ENDINGS = (".lock", ".plist")
 EXCLUDES = (*FOLDERS, *(f"*{ending}" for ending in ENDINGS))

@@ -12,13 +12,13 @@ import time
 
 from msgspec import Struct
 
+from codewhale.workspace.ignore import CACHES
 from codewhale.workspace.walk import Walker
 
 MOST_FILES = 50_000
 MOST_BYTES = 512 << 20
 SECONDS = 15.0
 BLOCK = 1 << 20
-CACHES = frozenset({"__pycache__", ".pytest_cache", ".mypy_cache", ".ruff_cache", ".hypothesis"})
 
 
 class TreeHash(Struct, frozen=True):

@@ -22,6 +22,7 @@ from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.events import Event, Notice
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.tools import Effect, PathSubject, ToolResult
+from codewhale.workspace.ignore import CACHES
 from codewhale.workspace.undo.history import FileHistory, PriorScan, UndoTurn, last_undo, live_turns
 from codewhale.workspace.undo.journal import Change, FileState, JournalEntry, SnapshotError, blob_id
 from codewhale.workspace.undo.resolve import NOT_KEPT, Revision, UndoRefusal, resolve
@@ -148,7 +149,8 @@ class Undo:
                 await self._settled(root)
                 async with history.held():
                     seen = await history.look(None, window.author, window.begun, _named(open_here))
-                    changed = [one for entry in seen if entry.call == call.call_id for one in entry.changes]
+                    mine = (one for entry in seen if entry.call == call.call_id for one in entry.changes)
+                    changed = [one for one in mine if CACHES.isdisjoint(one.path.split("/"))]
                     files = await _hashed(history, changed[:_LISTED])
                 self._changed = dict([*self._changed.items(), *([(key, files)] if files else [])][-_REMEMBERED:])
         except (SnapshotError, TooMuchError, TimeoutError, OSError) as error:
