@@ -290,7 +290,8 @@ def test_changes_list_what_commands_made_changed_and_removed(tmp_path: Path) -> 
     (tmp_path / "old.txt").write_text("old\n")
     (tmp_path / "gone.txt").write_text("gone\n")
     (tmp_path / "kept.txt").write_text("kept\n")
-    command = "printf 'new\\n' > made.txt; printf 'more\\n' >> old.txt; rm gone.txt; touch kept.txt; mkdir __pycache__; echo x > __pycache__/a.pyc"
+    command = "printf 'new\\n' > made.txt; printf 'more\\n' >> old.txt; rm gone.txt; touch kept.txt; "
+    command += "mkdir __pycache__; echo x > __pycache__/a.pyc"
     call = json.dumps({"calls": [{"name": "exec_shell", "arguments": {"command": command}}]})
     scripted(tmp_path, call, ANSWER)
     told = result_of(codewhale_program(tmp_path, "exec", "--yolo", "--output-format", "json", "hi"))
