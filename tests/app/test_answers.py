@@ -217,7 +217,7 @@ async def test_the_persons_own_command_is_told_to_the_model(tmp_path: Path, shop
         assert message.text == "Again."
         running = asyncio.create_task(agent.client.submit(RunShell(session, "echo begun; sleep 60")))
         await watch.until(lambda: any(getattr(one, "text", "") == "begun\n" for one in watch.of(ShellOutput)))
-        with pytest.raises(SessionError, match="a command of yours is running"):
+        with pytest.raises(SessionError, match="your command is still running"):
             await agent.client.submit(RunShell(session, "true"))
         await agent.client.submit(Interrupt(session))
         assert await running is None
@@ -241,7 +241,7 @@ async def test_all_of_a_long_output_can_be_read(tmp_path: Path, shop: Path) -> N
         assert done.ok and whole_output(done) and len(done.content) < len(lines) / 2
         assert lines in await agent.client.query(ReadOutput(session, done.call_id))
         assert lines in await agent.client.query(ReadOutput(session, kept=whole_output(done)))
-        with pytest.raises(SessionError, match="no longer kept"):
+        with pytest.raises(SessionError, match="no longer stored"):
             await agent.client.query(ReadOutput(session, kept="0" * 64))
         assert await agent.client.query(ReadOutput(session, "no such call")) == ""
 
@@ -264,7 +264,7 @@ async def test_of_two_own_commands_at_once_one_is_refused(tmp_path: Path, shop: 
         session = await agent.open()
         both = (agent.client.submit(RunShell(session, "true")) for _ in range(2))
         done = await asyncio.gather(*both, return_exceptions=True)
-        assert sorted(map(str, done)) == ["0", "a command of yours is running; wait for its end or interrupt it"]
+        assert sorted(map(str, done)) == ["0", "your command is still running; stop it or wait until it ends"]
 
 
 async def test_attachments_become_images_and_fenced_text(tmp_path: Path, shop: Path) -> None:
@@ -289,9 +289,9 @@ async def test_an_attachment_that_cannot_be_sent_sends_nothing(tmp_path: Path, s
     async with harness(tmp_path / "home", shop, [], facts={"images": False}) as agent:
         session = await agent.open()
         for one, why in (
-            (Attachment("shot.png", data=PNG), "shot.png cannot be sent: scripted reads no images"),
+            (Attachment("shot.png", data=PNG), "shot.png cannot be sent: scripted cannot read images"),
             (Attachment("x", path="missing.txt"), "x cannot be attached: missing.txt: No such file"),
-            (Attachment("blob", data=b"\0\1\2\3" * 100), "blob is neither text nor an image"),
+            (Attachment("blob", data=b"\0\1\2\3" * 100), "blob is neither text nor a supported image"),
         ):
             with pytest.raises(SessionError, match=why):
                 await agent.client.submit(SendMessage(session, "Look.", attachments=(one,)))
@@ -320,7 +320,7 @@ async def test_a_provider_is_connected_and_asked_from_then_on(tmp_path: Path, sh
         rows = {row.name: row for row in await client.query(ListProviders(session))}
         assert not rows["deepseek"].ready and "DEEPSEEK_API_KEY" in rows["deepseek"].why
         assert rows["ollama"].local and "scripted" not in rows
-        assert rows["ollama"].ready or rows["ollama"].why == "nothing responds there now"
+        assert rows["ollama"].ready or rows["ollama"].why == "nothing answers there now"
         wrong = await client.submit(ConnectProvider(session, "deepseek"))
         assert "DEEPSEEK_API_KEY is not set" in wrong
         assert "not a key" in await client.submit(ConnectProvider(session, "deepseek", key="no key"))

@@ -127,7 +127,7 @@ async def test_connected_means_that_it_answered(tmp_path: Path) -> None:
         assert "does not answer" in await client.submit(gone)
         unknown = ConnectProvider(session, "box", "sk-right", server.url, "gamma")
         assert "does not serve gamma (404)" in await client.submit(unknown)
-        assert "no name for a provider" in await client.submit(ConnectProvider(session, "a b", "", server.url))
+        assert "not a valid provider name" in await client.submit(ConnectProvider(session, "a b", "", server.url))
         assert not config.exists() and not (tmp_path / "home" / "secrets").exists()
         assert (await client.query(SessionStatus(session))).provider == "scripted"
         assert await client.submit(ConnectProvider(session, "box", "sk-right", server.url, "alpha")) == ""

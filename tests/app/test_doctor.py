@@ -35,7 +35,7 @@ def test_a_home_that_cannot_be_made_fails(tmp_path: Path) -> None:
     (tmp_path / "closed").mkdir(mode=0o500)
     found = row(look(tmp_path / "closed" / "deeper"), "home")
     assert (found.status, found.fix) == ("fail", "set CODEWHALE_HOME to a folder of your own")
-    assert found.detail == f"{tmp_path}/closed/deeper/state cannot be made: {tmp_path}/closed cannot be written"
+    assert found.detail == f"{tmp_path}/closed/deeper/state cannot be created: {tmp_path}/closed cannot be written"
 
 
 def test_each_check_stands_once_and_bad_rows_say_what_to_do(tmp_path: Path) -> None:

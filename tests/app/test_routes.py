@@ -46,7 +46,7 @@ def test_a_model_that_nobody_named(home: Path) -> None:
 
 
 def test_a_name_that_is_not_there(home: Path) -> None:
-    with pytest.raises(ConfigError, match=r"'depseek'; did you mean deepseek\?; configured are: deepseek, x \("):
+    with pytest.raises(ConfigError, match=r"'depseek'; did you mean deepseek\?; configured: deepseek, x \("):
         routes(home, "[providers.x]\n").build("depseek", "m")
 
 

@@ -17,7 +17,7 @@ PRIVATE = (
     # what serves credentials
     "169.254.169.254 0xa9fea9fe 2852039166 0251.0376.0251.0376 169.254.43518 metadata metadata.google.internal "
     "METADATA.google.internal. metadata.goog 168.63.129.16 100.100.100.200 [fd00:ec2::254] host.docker.internal "
-    # no place of the public internet
+    # not on the public internet
     "224.0.0.1 239.255.255.250 240.0.0.1 255.255.255.255 192.0.2.1 203.0.113.7 "
     # version 6, and version 4 inside it
     "[::1] [0:0:0:0:0:0:0:1] [::] [::ffff:127.0.0.1] [::ffff:7f00:1] [::FFFF:10.0.0.1] [::127.0.0.1] [fe80::1] "

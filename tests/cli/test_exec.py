@@ -256,7 +256,7 @@ def test_an_unknown_provider_names_the_known_ones_and_leaves_nothing(tmp_path: P
     scripted(tmp_path, ANSWER)
     done = codewhale_program(tmp_path, "exec", "--provider", "nobody", "hi")
     assert (done.returncode, done.stdout) == (2, "")
-    assert "there is no provider 'nobody'; configured are: deepseek, played (codewhale" in done.stderr
+    assert "there is no provider 'nobody'; configured: deepseek, played (codewhale" in done.stderr
     assert codewhale_program(tmp_path, "sessions", "list", "--all", "--json").stdout == "[]\n"
 
 
@@ -338,7 +338,7 @@ def test_a_file_of_secrets_that_the_prompt_names_stops_it(tmp_path: Path) -> Non
     scripted(tmp_path, ANSWER)
     done = codewhale_program(tmp_path, "exec", "explain @.env")
     assert (done.returncode, done.stdout) == (1, "")
-    assert "@.env cannot be attached" in done.stderr and "remove the @ to send its path alone" in done.stderr
+    assert "@.env cannot be attached" in done.stderr and "remove the @ to send only the path" in done.stderr
     assert codewhale_program(tmp_path, "exec", "explain .env").returncode == 0
 
 

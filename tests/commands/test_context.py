@@ -18,7 +18,7 @@ async def test_context_tells_window_room_and_layers(home: Path, workspace: Path)
     (workspace / "AGENTS.md").write_text("Use tabs.\n")
     async with harness(home, workspace, [{"text": "Hello."}]) as agent:
         session = await agent.open()
-        assert "has counted no request yet" in (await run(agent, session, "/context")).text
+        assert "estimated until the provider counts" in (await run(agent, session, "/context")).text
         await agent.turn("Hi", session)
         text = (await run(agent, session, "/context")).text
         for word in ("window", "as configured", "instruction files", "tools", "your messages", "for answers", "billed"):

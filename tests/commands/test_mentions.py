@@ -58,7 +58,7 @@ def test_a_large_file_stays_a_path(work: Path, path: str, size: int) -> None:
 
 @pytest.mark.parametrize(
     ("path", "why"),
-    [("binary", "it is a binary file"), (".env", "passwords and keys"), ("innocent", "passwords and keys")],
+    [("binary", "it is binary"), (".env", "passwords or keys"), ("innocent", "passwords or keys")],
 )
 def test_what_must_not_go_along_says_why(work: Path, path: str, why: str) -> None:
     [(mention, data)] = mentioned(f"@{path}", str(work))

@@ -65,10 +65,10 @@ async def test_what_was_edited_since_stays(world: World) -> None:
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        ("", "Say /remember"),
-        ("workspace", "Say /remember"),
-        ("workspace   ", "Say /remember"),
-        ("everywhere x", "Say /remember"),
+        ("", "Use /remember"),
+        ("workspace", "Use /remember"),
+        ("workspace   ", "Use /remember"),
+        ("everywhere x", "Use /remember"),
         ("own " + "x" * (LONGEST + 1), "Shorten it"),
     ],
 )

@@ -32,5 +32,5 @@ async def test_words_that_are_no_query_are_told_how_to_ask(home: Path, workspace
         session = await agent.open()
         for line in ("/search", "/search json", "/search json   ", "/search !?"):
             output = await run(agent, session, line)
-            assert not output.ok and "Say /search QUERY" in output.text
+            assert not output.ok and "Use /search QUERY" in output.text
     assert not (home / "index").exists()

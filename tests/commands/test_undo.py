@@ -108,7 +108,7 @@ async def test_nonsense_and_what_is_too_far_are_told(home: Path, workspace: Path
         await play(agent, session, "One")
         for line in ("/undo x", "/undo 1 2", "/undo back", "/undo -1", "/restore 1 now", "/undo ²", "/undo 99999"):
             output = await run(agent, session, line)
-            assert not output.ok and output.text.startswith("Say /undo"), line
+            assert not output.ok and output.text.startswith("Use /undo"), line
         for line in ("/undo 2", "/undo 0", "/restore 9"):
             assert "give 1 to 1" in (await run(agent, session, line)).text
         assert "Nothing to redo" in (await run(agent, session, "/restore back")).text

@@ -51,7 +51,7 @@ async def test_tokens_keeps_the_four_quantities_apart(home: Path, workspace: Pat
     assert lines["active"].strip().startswith("10,510 (5% of it)")
     assert lines["reserved"].strip() == "4,000 for an answer"
     assert lines["billed in"].strip() == "20,500 in 2 calls, 10,500 of them this turn"
-    assert lines["cached"].strip() == "9,000 tokens, 43.9% of what was sent; 11,500 missed"
+    assert lines["cached"].strip() == "9,000 tokens, 43.9% of input; 11,500 missed"
 
 
 async def test_cost_is_what_the_price_says_and_where_it_stands(home: Path, workspace: Path) -> None:
@@ -91,7 +91,7 @@ async def test_cache_names_each_cause_and_each_call(home: Path, workspace: Path)
             await stage.turn(words, session)
         text = (await run(stage, session, "/cache calls")).text
     assert "cold      10,000 tokens in 1 call: first request to this model" in text
-    assert "provider  9,000 tokens in 1 call: the provider's cache had lost it" in text
+    assert "provider  9,000 tokens in 1 call: the provider's cache expired" in text
     assert "call 1    0 of 10,000 tokens, 0 expected, cold" in text
     assert text.splitlines()[-1].startswith("call 3    10,900 of 11,000 tokens, 11,000 expected")
 
@@ -100,7 +100,7 @@ async def test_a_budget_is_set_shown_kept_and_lifted(home: Path, workspace: Path
     async with harness(home, workspace, [said(0, 10)] * 9) as stage:
         priced(stage)
         session = await stage.open()
-        assert (await run(stage, session, "/budget")).text.startswith("No bounds are set. Say /budget AMOUNT")
+        assert (await run(stage, session, "/budget")).text.startswith("No limits are set. Use /budget AMOUNT")
         assert "0 of 2 USD used (0%), 2 left" in (await run(stage, session, "/budget 2")).text
         assert "0 of 60,000 tokens used" in (await run(stage, session, "/budget tokens 60k")).text
         text = (await run(stage, session, "/budget turns 1")).text
@@ -122,5 +122,5 @@ async def test_what_makes_no_sense_bounds_nothing(home: Path, workspace: Path, l
     async with harness(home, workspace, []) as stage:
         session = await stage.open()
         output = await run(stage, session, f"/budget {line}")
-        assert (output.ok, "Say /budget AMOUNT" in output.text) == (False, True)
-        assert "No bounds" in (await run(stage, session, "/budget")).text
+        assert (output.ok, "Use /budget AMOUNT" in output.text) == (False, True)
+        assert "No limits" in (await run(stage, session, "/budget")).text

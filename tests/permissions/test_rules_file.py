@@ -65,8 +65,8 @@ workspace = "/srv/app"
         ("[[rules]]\naction = 'deny'\ncommand = ['ls']\n", "command must be text"),
         ("[[rules]]\naction = 'deny'\ncommand = 'ls'\npath = 'x'\n", "command and path cannot be combined in one row"),
         ("[[rules]]\naction = 'allow'\n", "a row that allows every call is refused"),
-        ("[[rules]]\naction = 'floor_exception'\n", "a floor_exception has command"),
-        ("[[rules]]\naction = 'floor_exception'\ncommand = 'x'\ntool = 'exec_shell'\n", "and no tool"),
+        ("[[rules]]\naction = 'floor_exception'\n", "a floor_exception needs command"),
+        ("[[rules]]\naction = 'floor_exception'\ncommand = 'x'\ntool = 'exec_shell'\n", "takes no tool"),
         ("[[rules]]\naction = 'deny'\nworkspace = 'here'\n", "workspace must be an absolute path"),
         ("denied = ['ls']\n", "denied is unknown"),
         ("deny = 'ls'\n", "deny must be a list"),
@@ -84,7 +84,7 @@ def test_a_fault_is_told_with_its_place(file: Path, text: str, said: str) -> Non
 def test_what_is_no_file_of_ones_own_is_refused(file: Path, tmp_path: Path) -> None:
     path = written(file, "deny = ['ls']\n")
     os.chmod(path, 0o666)
-    with pytest.raises(ConfigError, match="others can write it"):
+    with pytest.raises(ConfigError, match="other users can write it"):
         read_rules(path)
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(ConfigError, match="not a regular file"):

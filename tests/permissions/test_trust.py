@@ -105,7 +105,7 @@ def test_a_store_that_others_could_have_written_is_not_used(home: Path, project:
     item = only(store, project)
     store.add(item)
     (home / "trust.json").chmod(0o666)
-    with pytest.raises(ConfigError, match="others could have written it"):
+    with pytest.raises(ConfigError, match="other users could write it"):
         store.holds(item.path, item.sha256)
     (home / "trust.json").chmod(0o600)
     (home / "trust.json").write_text("{")
@@ -121,7 +121,7 @@ def test_a_store_that_others_could_have_written_is_not_used(home: Path, project:
 def test_anothers_store_is_not_used(home: Path) -> None:
     (home / "trust.json").write_text('{"version":1,"files":{}}')
     os.chown(home / "trust.json", 12345, 12345)
-    with pytest.raises(ConfigError, match="others could have written it"):
+    with pytest.raises(ConfigError, match="other users could write it"):
         TrustStore(str(home)).all()
 
 

@@ -87,7 +87,7 @@ async def test_a_projects_commands_wait_for_trust_and_then_come_first(home: Path
         file.write_text("Changed since.")
         (home / "commands" / "deploy.md").unlink()
         refused = await run(here, session, "/deploy")
-        assert refused.misused and "is not trusted; to use it: /trust add .codewhale/commands/deploy.md" in refused.text
+        assert refused.misused and "not trusted; to use it: /trust add .codewhale/commands/deploy.md" in refused.text
 
 
 async def test_names_of_the_program_win_and_say_what_they_hide(home: Path, workspace: Path) -> None:
@@ -104,17 +104,17 @@ async def test_names_of_the_program_win_and_say_what_they_hide(home: Path, works
 
 
 FAULTY: list[tuple[str, str | bytes, str]] = [
-    ("x.md", "---\ndescription: a\nno end", "its head has no end"),
+    ("x.md", "---\ndescription: a\nno end", "its header does not end"),
     ("x.md", "---\ndescription: [a, b]\n---\nbody", "description is not a text"),
     ("x.md", "---\nmode: yolo\n---\nbody", "mode is 'yolo', not plan or agent"),
     ("x.md", "---\nmodel: a b c\n---\nbody", "model is not MODEL or PROVIDER MODEL"),
-    ("x.md", "---\n- just\n- a list\n---\nbody", "its head is not YAML"),
-    ("x.md", "---\ndescription: a\n---\n \n", "it has no text"),
-    ("x.md", "", "it has no text"),
+    ("x.md", "---\n- just\n- a list\n---\nbody", "its header is not valid YAML"),
+    ("x.md", "---\ndescription: a\n---\n \n", "it is empty below the header"),
+    ("x.md", "", "it is empty below the header"),
     ("x.md", b"\xff\xfe\x00", "it is not UTF-8"),
-    ("x.md", "a" * (FILE_LIMIT + 1), "no readable file of at most 65,536 bytes"),
-    ("x.md", "---\n" + "a: b\n" * 5_000 + "---\nbody", "its head is longer than"),
-    ("x.md", "---\na: &a [b, b]\nc: *a\n---\nbody", "its head is not YAML"),
+    ("x.md", "a" * (FILE_LIMIT + 1), "it must be a readable file of at most 65,536 bytes"),
+    ("x.md", "---\n" + "a: b\n" * 5_000 + "---\nbody", "its header is longer than"),
+    ("x.md", "---\na: &a [b, b]\nc: *a\n---\nbody", "its header is not valid YAML"),
 ]
 
 
@@ -139,7 +139,7 @@ async def test_a_bad_name_a_folder_and_a_link_out_are_listed_with_reasons(home: 
     (workspace / ".codewhale" / "commands" / "leak.md").symlink_to(secret)
     async with harness(home, workspace, []) as here:
         text = (await run(here, await here.open(), "/help")).text
-    assert "its name is not a letter" in text and "folder.md: it is no readable file" in text
+    assert "the name must be at most 40" in text and "folder.md: it must be a readable file" in text
     assert "it is a link out of the workspace" in text and "secret words" not in text
 
 

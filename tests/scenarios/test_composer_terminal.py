@@ -99,7 +99,7 @@ def test_a_line_that_begins_with_a_hash_is_kept_only_when_confirmed(world: World
     term.sees("Added to AGENTS.md")
     assert file.read_text() == "- run make check\n"
     term.type("/remember undo\r")
-    term.sees("Taken back")
+    term.sees("Removed from")
     assert not file.exists()
     term.paste("# A heading\nand what stands below")
     term.type("\r")

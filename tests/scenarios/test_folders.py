@@ -232,11 +232,11 @@ async def test_what_cannot_be_added_is_refused_with_the_reason(
     monkeypatch.setenv("HOME", str(person))
     reasons = {
         str(person): "home folder itself", str(tmp_path): "top folder", "/": "top folder", "/etc": "top folder",
-        "/usr/share": "belongs to the system", str(home): "its own state", f"{home}/sessions": "its own state",
+        "/usr/share": "belongs to the system", str(home): "keeps its state", f"{home}/sessions": "keeps its state",
         f"{person}/.ssh": "keys and passwords", f"{person}/.aws/sub": "keys and passwords",
-        f"{person}/work/.git/hooks": "by themselves", f"{person}/work/.codewhale": "keys and passwords",
-        f"{person}/link": "its own state", f"{person}/file": "not a folder", f"{person}/gone": "No such file",
-        str(workspace): "workspace already", "/proc/self": "cannot be added", "": "",
+        f"{person}/work/.git/hooks": "automatically", f"{person}/work/.codewhale": "keys and passwords",
+        f"{person}/link": "keeps its state", f"{person}/file": "not a folder", f"{person}/gone": "No such file",
+        str(workspace): "already in the workspace", "/proc/self": "cannot be added", "": "",
     }  # fmt: skip
     (home / "sessions").mkdir(exist_ok=True)
     async with harness(home, workspace, []) as stage:

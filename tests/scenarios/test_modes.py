@@ -264,7 +264,7 @@ async def test_in_yolo_no_key_is_uploaded_by_way_of_an_input(home: Path, workspa
         more = await stage.turn("Go on", session)
     assert [item.error for item in results(events)] == ["permission_denied", "permission_denied", ""]
     assert [item.error for item in results(more)] == ["", "permission_denied"]
-    assert "may send a secret away" in results(more)[1].content
+    assert "may send a secret to another machine" in results(more)[1].content
 
 
 async def test_what_only_reads_runs_unasked_and_what_leads_elsewhere_is_asked_about(

@@ -138,7 +138,7 @@ async def test_without_a_person_it_stays_a_plan(home: Path, workspace: Path, fie
         await here.turn("Plan it", session)
         assert recorded(here, session, QuestionAsked) == []
         refused: CommandOutput = await here.client.submit(RunCommand(session, "/plan run"))
-        assert not refused.ok and "only a person approves a plan" in refused.text
+        assert not refused.ok and "only you can approve a plan" in refused.text
         assert (await here.client.query(SessionStatus(session))).mode is Mode.PLAN
 
 
@@ -156,7 +156,7 @@ async def test_the_command_shows_and_runs_the_plan(home: Path, workspace: Path) 
         for line, said in (
             ("/plan", "There is no plan yet."),
             ("/plan run", "there is no plan"),
-            ("/plan x", "Say /plan"),
+            ("/plan x", "Use /plan"),
         ):
             output: CommandOutput = await here.client.submit(RunCommand(session, line))
             assert said in output.text

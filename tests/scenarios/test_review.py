@@ -132,7 +132,7 @@ def test_a_wrong_answer_is_asked_for_once_more_and_then_fails(tmp_path: Path) ->
     done = program(tmp_path, "--json", turns=(bad, "I like it.", REVIEW))
     found = json.loads(done.stdout)
     assert (done.returncode, found["status"], found["findings"]) == (1, "failed", [])
-    assert "no review, even when asked again" in found["error"]
+    assert "did not answer with a review, even when asked again" in found["error"]
     done = program(tmp_path, turns=("no", "no"))
     assert (done.returncode, done.stdout) == (1, "") and "even when asked again" in done.stderr
 
@@ -149,7 +149,7 @@ def test_grave_findings_end_it_with_3_where_that_is_wanted(tmp_path: Path, level
         (["no-such-branch"], "there is no branch or commit 'no-such-branch'"),
         (["--base", "nope"], "there is no branch or commit 'nope'"),
         (["main..nope"], "there is no branch or commit 'nope'"),
-        (["https://host.invalid/pull/1"], "an address is not fetched"),
+        (["https://host.invalid/pull/1"], "addresses are not fetched"),
         (["--max-chars", "0"], "not a whole number above 0"),
         (["--staged", "main"], "not allowed with"),
         (["-"], "the text on stdin is empty"),
@@ -167,7 +167,7 @@ def test_outside_a_repository_it_says_what_to_do(tmp_path: Path) -> None:
     bare = tmp_path / "bare"
     bare.mkdir()
     done = program(tmp_path, cwd=bare)
-    assert done.returncode == 2 and "is no git repository; give the change as text" in done.stderr
+    assert done.returncode == 2 and "is not a git repository; pass the change as text" in done.stderr
 
 
 def test_what_is_too_large_is_said(tmp_path: Path) -> None:
@@ -178,7 +178,7 @@ def test_what_is_too_large_is_said(tmp_path: Path) -> None:
     assert any(line.startswith("big.py: ") and "characters were read" in line for line in cut), cut
     assert any(line.endswith("not read") for line in cut)
     assert len(sent(tmp_path)) < 40_000
-    assert "Left out for its size:" in program(tmp_path, "--max-chars", "2000").stdout
+    assert "Not reviewed, too large:" in program(tmp_path, "--max-chars", "2000").stdout
 
 
 async def test_the_command_reads_beside_the_session_and_tells_it(home: Path, workspace: Path) -> None:
@@ -205,7 +205,7 @@ async def test_escape_ends_a_review_on_the_screen(tmp_path: Path) -> None:
         await stage.type("/review")
         await stage.pilot.press("escape", "enter") if stage.app.composer.choosing else await stage.pilot.press("enter")
         await stage.until(lambda: stage.app.status.facts.children)
-        await stage.until("Under way: review")
+        await stage.until("Running: review")
         await stage.pilot.press("escape")
         await stage.until("ended early (interrupted)")
         await stage.until(lambda: not stage.app.status.facts.busy)

@@ -72,7 +72,7 @@ class Engine:
     def idle(self, session_id: str) -> Session:
         live = self._find(session_id)
         if not live.turn.idle:
-            raise SessionError("a turn is running; interrupt it or wait for its end")
+            raise SessionError("a turn is running; stop it or wait until it ends")
         return live.session
 
     def root(self, session_id: str) -> Session:

@@ -56,7 +56,7 @@ class Choices:
         try:
             rows = self._rows.read()
         except ConfigError as error:
-            config.notices.append(f"your last choice of a model is not used: {error}")
+            config.notices.append(f"your last model choice cannot be used: {error}")
             return
         root = os.path.realpath(workspace)
         for name, origin in ((EVERYWHERE, ORIGINS[EVERYWHERE]), (root, ORIGINS[""])):
@@ -65,7 +65,7 @@ class Choices:
 
     def _refuse_foreign(self, status: os.stat_result) -> None:
         if not is_own(status):
-            raise ConfigError(f"{self._rows.path}: is not a file of yours")
+            raise ConfigError(f"{self._rows.path}: does not belong to you")
 
 
 def _standing(row: LastChoice, config: Config) -> dict[str, Any]:

@@ -149,7 +149,7 @@ class EngineClient:
         if op.attachments:
             session = self._session(op)
             takes = session.provider.settings.facts.get("images", True)
-            refusal = f"{session.state.model} reads no images; choose another model (/model), or leave it out"
+            refusal = f"{session.state.model} cannot read images; choose another model (/model), or remove the image"
             enclose = partial(self.parts.services.attaching.enclose, op.attachments, self._root(op))
             enclosed = await asyncio.to_thread(enclose, "" if takes else refusal)
             images = enclosed.images
@@ -182,7 +182,7 @@ class EngineClient:
     async def _connect(self, op: ops.ConnectProvider) -> str:
         session = self._session(op)
         if not self._engine.turn(op.session).idle:
-            return "A turn is running; interrupt it or wait for its end."
+            return "A turn is running; stop it or wait until it ends."
         try:
             provider, model = await self.connections.connect(op)
             state = session.state

@@ -99,7 +99,7 @@ class Connections:
         ProviderError, and then nothing has changed."""
         key, base_url = checked_key(op.key), op.base_url.strip().rstrip("/")
         if base_url and not re.fullmatch(r"\w[\w.-]{0,63}", op.name):
-            raise ConfigError(f"{op.name!r} is no name for a provider: use letters, digits, dots and dashes")
+            raise ConfigError(f"{op.name!r} is not a valid provider name: use letters, digits, dots and dashes")
         known = self._routes.tables.get(op.name, ProviderSettings()).base_url
         base_url = "" if base_url == known else base_url
         near = on_loopback(known) and on_loopback(base_url)
@@ -109,7 +109,7 @@ class Connections:
         trial.may_ask(op.name)
         host = host_of(trial.settings(op.name).base_url)
         if key and not host:
-            raise ConfigError(f"provider {op.name} has no base_url that a key could be sent to")
+            raise ConfigError(f"provider {op.name} has no base_url, so there is nowhere to send a key")
         reached = await reach(trial, op.name, op.model)
         if reached.failure is not None:
             raise ProviderError(reached.why(op.name))
@@ -121,7 +121,7 @@ class Connections:
         await asyncio.to_thread(self._keep, op.name, key, host, changes)
         used = self._routes.key(op.name)
         if key and used.value != key:
-            raise ConfigError(f"the key is stored, but the one from {used.source} comes before it; change it there")
+            raise ConfigError(f"the key is stored, but {used.source} takes precedence; change it there")
         return op.name, reached.model
 
     def _keep(self, name: str, key: str, host: str, changes: dict[tuple[str, ...], Any]) -> None:
@@ -156,5 +156,5 @@ def checked_key(text: str) -> str:
     """A key as it was typed, without what stands around it. Raises ConfigError for what cannot be one."""
     key = text.strip()
     if key and (not key.isascii() or not key.isprintable() or " " in key):
-        raise ConfigError("this is not a key: a key is one line of ASCII characters without spaces; nothing was stored")
+        raise ConfigError("not a key: a key is one line of ASCII characters without spaces. Nothing was stored")
     return key

@@ -245,7 +245,7 @@ class Container:
         try:
             Choices(self.place.home, self.clock).keep(self.settings(workspace).config, workspace, **chosen)
         except ConfigError as error:
-            session.notice("warning", f"The choice holds for this session only: {error}", "choice_not_kept")
+            session.notice("warning", f"The choice applies to this session only: {error}", "choice_not_kept")
 
     def _compactor(self, session: Session, settings: ContextSettings) -> "ConversationCompactor":
         from codewhale.agent.compaction import ConversationCompactor
@@ -285,9 +285,9 @@ class Container:
             return
         ended = await self.services.jobs.cancel_all(session)
         for job in ended[:LEFTOVERS_MOST]:
-            self.tell(session, Notice("info", f"Ended with the session: {job.id} ({job.command})", "job_ended"))
+            self.tell(session, Notice("info", f"Killed with the session: {job.id} ({job.command})", "job_ended"))
         if (more := len(ended) - LEFTOVERS_MOST) > 0:
-            self.tell(session, Notice("info", f"Ended with the session: {more} more jobs", "job_ended"))
+            self.tell(session, Notice("info", f"Killed with the session: {more} more jobs", "job_ended"))
 
 
 class WorkspaceTexts:

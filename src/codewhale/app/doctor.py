@@ -157,9 +157,9 @@ def _home(home: str) -> Check:
     except FileNotFoundError:
         above = _nearest(home)
         if not os.access(above, os.W_OK | os.X_OK):
-            detail = f"{home} cannot be made: {above} cannot be written"
+            detail = f"{home} cannot be created: {above} cannot be written"
             return Check("home", "fail", detail, "set CODEWHALE_HOME to a folder of your own")
-        return Check("home", "ok", f"{home} will be made at the first session")
+        return Check("home", "ok", f"{home} will be created by the first session")
     except OSError as error:
         return Check("home", "fail", f"{home}: {error.strerror}", "set CODEWHALE_HOME to a folder of your own")
     if not stat.S_ISDIR(found.st_mode):
@@ -226,7 +226,7 @@ def _python(workspace: str) -> Check:
     if not own:
         return Check("python", "ok", f"{version} at {sys.executable}")
     detail = f"{version}; codewhale runs from this workspace, so commands cannot change {', '.join(own)}"
-    return Check("python", "warn", detail, "install it apart: uv tool install codewhale, or pipx install codewhale")
+    return Check("python", "warn", detail, "install it elsewhere: uv tool install codewhale, or pipx install codewhale")
 
 
 # Programs that tools use, whatever the workspace; one that only commands of a session may use is no fault.
@@ -250,7 +250,7 @@ def _programs(environ: Mapping[str, str], workspace: str) -> Iterator[Check]:
 def _tests(places: str, workspace: str) -> Check:
     program = runner_program(workspace)
     if not program:
-        return Check("tests", "ok", "no test runner is recognised in this folder")
+        return Check("tests", "ok", "no test runner found in this folder")
     path = shutil.which(program, path=places)
     if path:
         return Check("tests", "ok", f"run by {path}")
@@ -259,7 +259,7 @@ def _tests(places: str, workspace: str) -> Check:
 
 def _workspace(workspace: str) -> Iterator[Check]:
     if home_inside(workspace):
-        detail = f"{workspace} contains your home folder, so it has files that programs run automatically"
+        detail = f"{workspace} contains your home folder, where programs run some files automatically"
         yield Check("workspace", "warn", detail, "open the folder of one project")
 
 
@@ -267,14 +267,14 @@ def _sandbox(network: str) -> Check:
     found = sandbox()
     tried = "; ".join(one.detail for one in found.tried)
     if not found.mechanism:
-        detail = f"none, so no command runs unless a person allows it: {tried}"
+        detail = f"none, so no command runs unless you allow it: {tried}"
         return Check("sandbox", "warn", detail, found.fix or "codewhale sandbox check")
     if found.mechanism == BUBBLEWRAP:
         held = "files and processes; commands have the network" if network == "on" else "files, processes and network"
         return Check("sandbox", "ok", f"{BUBBLEWRAP}: {held}; try it: codewhale sandbox check")
-    limits = "commands cannot change owners or attributes, nor make pipes"
+    limits = "commands cannot change owners or attributes, or create pipes"
     if not found.brokered:
-        limits = "commands can make nothing new at the top of the workspace, change no mode or time, and not commit"
+        limits = "commands cannot create files at the top of the workspace, change modes or times, or commit"
     return Check("sandbox", "warn" if found.fix else "ok", f"{found.mechanism}: {limits}; {tried}", found.fix)
 
 
@@ -302,6 +302,6 @@ def _sessions(home: str) -> Check:
     damaged = [row.id for row in rows if row.state == "damaged"]
     if damaged:
         detail = f"{len(rows)}, damaged: {', '.join(damaged[:5])}{'...' if len(damaged) > 5 else ''}"
-        fix = f"resume to repair what can be: codewhale exec --resume {damaged[0]} ..."
+        fix = f"resume one to repair it: codewhale exec --resume {damaged[0]} ..."
         return Check("sessions", "warn", detail, fix)
     return Check("sessions", "ok", f"{len(rows)}, none damaged")

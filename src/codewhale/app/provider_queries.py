@@ -163,7 +163,7 @@ class ProviderQueries:
 
 
 def _absent(row: ProviderRow) -> ProviderRow:
-    return row if row.current else msgspec.structs.replace(row, ready=False, why="nothing responds there now")
+    return row if row.current else msgspec.structs.replace(row, ready=False, why="nothing answers there now")
 
 
 def _local(settings: ProviderSettings) -> bool:

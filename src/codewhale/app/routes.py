@@ -78,7 +78,7 @@ class Routes:
             hint = f"; did you mean {near}?" if near else ""
             known = ", ".join(sorted({*self._own(), *self._ready}))
             raise ConfigError(
-                f"there is no provider {name!r}{hint}; configured are: {known} (codewhale provider list names all). "
+                f"there is no provider {name!r}{hint}; configured: {known} (codewhale provider list shows all). "
                 f"Add a table [providers.{name}] to {self._file}"
             )
         return settings

@@ -77,7 +77,7 @@ class WorkQueries:
             plan = await undo.plan(session, workspace, turns[-1].since)
             found = await self._contents(undo, plan, back=False)
         except SnapshotError as error:
-            raise SessionError(f"this is not a git repository, and no snapshots show what changed: {error}")
+            raise SessionError(f"this is not a git repository, and there are no snapshots to compare with: {error}")
         inside = os.path.normpath(path) if path else ""
         return tuple(one for one in found if not inside or one.path == inside or one.path.startswith(inside + "/"))
 
@@ -86,7 +86,7 @@ class WorkQueries:
         try:
             turns = await undo.turns(query.session, workspace)
             if not turns:
-                return UndoView((), why="No turn of this session changed a file that is not already undone.")
+                return UndoView((), why="No turn of this session has file changes left to undo.")
             rows = tuple((number, turn_line(turn)) for number, turn in enumerate(turns[:MOST_TURNS], 1))
             number = max(1, min(query.turns, len(turns)))
             plan = await undo.plan(query.session, workspace, turns[number - 1].since)
@@ -103,7 +103,7 @@ class WorkQueries:
                 return RewindView(messages)
             return RewindView(messages, *await self._planned(undo, await undo.plan(query.session, workspace, since)))
         except SnapshotError as error:
-            return RewindView(messages, why=f"Files cannot be put back here: {error}.")
+            return RewindView(messages, why=f"Files cannot be restored here: {error}.")
 
     async def closing(self, session: str, workspace: str, usage: Callable[[str], UsageView]) -> ClosingView:
         """What a session came to. Where nobody can say what it changed, nothing is said of files."""
@@ -161,7 +161,7 @@ class WorkQueries:
         try:
             return self._artifacts.get(kept).decode("utf-8", "replace") if kept else text
         except KeyError:
-            raise SessionError("the whole output is no longer kept") from None
+            raise SessionError("the full output is no longer stored") from None
 
     async def session(self, name: str, last: int) -> SessionPreview:
         return await asyncio.to_thread(self._preview, self._sessions.resolve(name), max(1, min(last, MOST_LINES)))

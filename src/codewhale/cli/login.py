@@ -49,5 +49,5 @@ def _key(name: str, host: str) -> str:
     if not key:
         raise UsageError(f"no key entered; type it, or pipe it in: codewhale login {name} < FILE")
     if not key.isascii() or not key.isprintable() or " " in key:
-        raise UsageError("this is not a key: a key is one line of ASCII characters without spaces; nothing was stored")
+        raise UsageError("not a key: a key is one line of ASCII characters without spaces. Nothing was stored")
     return key

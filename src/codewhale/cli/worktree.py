@@ -24,7 +24,7 @@ def run(args: argparse.Namespace) -> int:
     for tree in (known := worktrees(home_dir(os.environ))):
         put(told_line(f"{tree.name:<20} {asyncio.run(_state(tree)):<34} {tree.path}") + "\n")
     if not known:
-        say("codewhale worktree: there are none")
+        say("codewhale worktree: no worktrees")
     return 0
 
 

@@ -114,7 +114,7 @@ class CommandRegistry:
         if name in self._rows:
             return await self._bound(name).run(args.strip(), context)
         if name in INTERFACE_COMMANDS:
-            return misuse(f"{name} is a command of the terminal interface alone.")
+            return misuse(f"{name} works only in the terminal interface.")
         own = self._own()
         output = None if own is None else await own.run(name, args.strip(), context)
         if output is None:

@@ -31,11 +31,11 @@ class ConfigCommand:
         except ConfigError as error:
             return CommandOutput(str(error), ok=False)
         if not rows:
-            return misuse(f"{args} is not set; /config shows what is.")
+            return misuse(f"{args} is not set; /config lists what is set.")
         return CommandOutput("\n".join(sanitise(f"{row.key} = {row.shown}  # {row.origin}") for row in rows))
 
     def _set(self, words: Sequence[str]) -> CommandOutput:
         if len(words) < 3:
-            return misuse("Say /config set KEY VALUE, such as /config set tui.theme light.")
+            return misuse("Use /config set KEY VALUE, such as /config set tui.theme light.")
         note = self._change(words[1], words[2])
         return CommandOutput(f"{words[1]} is set; takes effect in new sessions. {note}".strip())

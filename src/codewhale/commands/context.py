@@ -34,7 +34,7 @@ class ContextCommands:
             if args == "undo":
                 number = self._control.undo_compaction(context.session)
                 if not number:
-                    return CommandOutput("There is no compaction to undo.", ok=False)
+                    return CommandOutput("No compaction to undo.", ok=False)
                 text = f"Compaction {number} undone. Automatic compaction is off until the next /compact."
                 return CommandOutput(text)
             before, after = await self._control.compact(context.session, args)
@@ -45,7 +45,7 @@ class ContextCommands:
 
 def _shown(view: ContextView) -> str:
     percent = 100 * view.used // max(1, view.spendable)
-    by = "by the provider's last count" if view.calibrated else "estimated: the provider has counted no request yet"
+    by = "counted by the provider" if view.calibrated else "estimated until the provider counts a request"
     makes_room = f"automatic at {view.threshold} tokens" if view.threshold else "automatic compaction is off"
     rows = [
         ("model", f"{view.model} at {view.provider}"),

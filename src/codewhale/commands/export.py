@@ -9,7 +9,7 @@ from codewhale.lib.text import one_line
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.ops import CommandOutput
 
-USAGE = "Say /export [PATH] [--format md|json|html] [--force]; put a path with spaces in quotes."
+USAGE = "Use /export [PATH] [--format md|json|html] [--force]; put a path with spaces in quotes."
 
 
 class Export(Protocol):  # writes a session to a path ("" is one of its own name), and gives the path

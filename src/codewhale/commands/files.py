@@ -83,12 +83,12 @@ class FileCommands:
     def _file(self, path: str, shown: str, root: str) -> CommandFile:
         name, shown = "/" + os.path.basename(path).removesuffix(".md"), one_line(shown, 200)
         if not _NAME.fullmatch(name[1:]):
-            return CommandFile(one_line(name, 60), shown, problem="its name is not a letter and 39 letters or digits")
+            return CommandFile(one_line(name, 60), shown, problem="the name must be at most 40 letters or digits")
         if root and os.path.commonpath((root, os.path.realpath(path))) != root:
             return CommandFile(name, shown, problem="it is a link out of the workspace")
         data = read_markdown(path, FILE_LIMIT)
         if data is None:
-            return CommandFile(name, shown, problem=f"it is no readable file of at most {FILE_LIMIT:,} bytes")
+            return CommandFile(name, shown, problem=f"it must be a readable file of at most {FILE_LIMIT:,} bytes")
         if root and (why := self._untrusted(path, data)):
             return CommandFile(name, shown, problem=why)
         try:
@@ -102,7 +102,7 @@ class FileCommands:
                 return ""
         except ConfigError as error:
             return str(error)
-        return f"it is not trusted; to use it: /trust add {COMMAND_FOLDER}/{os.path.basename(path)}"
+        return f"not trusted; to use it: /trust add {COMMAND_FOLDER}/{os.path.basename(path)}"
 
 
 def _expanded(body: str, args: str) -> str | None:

@@ -34,7 +34,7 @@ class HooksCommand:
             f"{'; background' if hook.background else ''}; {hook.origin}]"
             for hook in hooks
         ]
-        return CommandOutput("\n".join((*lines, *ignored)) or "There are no hooks.")
+        return CommandOutput("\n".join((*lines, *ignored)) or "No hooks.")
 
 
 def _when(condition: Condition) -> str:

@@ -31,7 +31,7 @@ class InitCommand:
         """Write an AGENTS.md from facts of this repository; run: its tests first; replace: one that is there."""
         root, words = context.workspace, args.split()
         if set(words) - {"run", "replace"}:
-            return misuse("Say /init, /init run (runs the tests) or /init replace (an AGENTS.md that is there).")
+            return misuse("Use /init, /init run (runs the tests) or /init replace (replaces AGENTS.md).")
         try:
             runner = await find_runner(root)
             tests = shlex.join([os.path.basename(runner.argv[0]), *runner.argv[1:]])

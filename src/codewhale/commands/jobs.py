@@ -64,7 +64,7 @@ class JobsCommand:
                 f"{matches[0].id} is {status_text(matches[0])}: {one_line(matches[0].command)}", ok=False
             )
         if matches:
-            return misuse(f"{name!r} may be {', '.join(job.id for job in matches)}; say more of it.")
+            return misuse(f"{name!r} may be {', '.join(job.id for job in matches)}; type more of the id.")
         return misuse(f"This session has no job {name!r}.\n{self._list(session)}")
 
     def _list(self, session: str) -> str:
@@ -102,7 +102,7 @@ class JobsCommand:
 
     async def _wait(self, session: str, job_id: str, rest: str) -> CommandOutput:
         if rest and not _SECONDS.fullmatch(rest):
-            return misuse(f"{rest!r} is no number of seconds. {USAGE}")
+            return misuse(f"{rest!r} is not a number of seconds. {USAGE}")
         seconds = min(WAIT_MOST, float(rest)) if rest else WAIT_SECONDS
         return _told(await self._jobs.wait(session, job_id, seconds, USER))
 
@@ -113,13 +113,13 @@ class JobsCommand:
             return _told(await self._jobs.interact(session, job_id, JobInput(data, end, ANSWER_SECONDS), USER))
         except OSError:
             job = self._jobs.view(session, job_id)
-            return CommandOutput(f"{job.id} takes no input: {status_text(job)}, and its input is closed.", ok=False)
+            return CommandOutput(f"{job.id} takes no input: {status_text(job)}; its input is closed.", ok=False)
 
     async def _keys(self, session: str, job_id: str, rest: str) -> CommandOutput:
         try:
             keys = msgspec.json.decode(rest, type=str)
         except (msgspec.DecodeError, UnicodeEncodeError):
-            return misuse('Say /jobs keys ID "TEXT": the text as a JSON string, written as it is.')
+            return misuse('Use /jobs keys ID "TEXT": TEXT is a JSON string, sent exactly as written.')
         written = JobInput(keys.encode("utf-8", "surrogateescape"), seconds=KEYS_SECONDS)
         try:
             await self._jobs.interact(session, job_id, written, CONSOLE)
@@ -130,14 +130,14 @@ class JobsCommand:
     async def _cancel(self, session: str, job_id: str, rest: str) -> CommandOutput:
         was = self._jobs.view(session, job_id)
         if was.status != "Running":
-            return CommandOutput(f"{job_id} had ended already: {status_text(was)}.")
+            return CommandOutput(f"{job_id} had already ended: {status_text(was)}.")
         job = await self._jobs.cancel(session, job_id)
-        return CommandOutput(f"{job_id} was ended: {status_text(job)}.", ok=job.status != "Running")
+        return CommandOutput(f"{job_id} ended: {status_text(job)}.", ok=job.status != "Running")
 
     async def _cancel_all(self, session: str) -> CommandOutput:
         ended = await self._jobs.cancel_all(session)
         ids = ", ".join(job.id for job in ended[:LIST_MOST])
-        return CommandOutput(f"Ended {len(ended)} jobs: {ids}." if ended else "No job was running.")
+        return CommandOutput(f"Killed {len(ended)} jobs: {ids}." if ended else "No job was running.")
 
 
 _VERBS: dict[str, _Verb] = {

@@ -28,7 +28,7 @@ def with_named_files(op: SendMessage, workspace: str) -> SendMessage:
     files = mentioned(op.text, workspace)
     for mention, _ in files:
         if mention.refused:
-            remedy = "remove the @ to send its path alone"
+            remedy = "remove the @ to send only the path"
             raise SessionError(f"@{mention.path} cannot be attached: {mention.refused}; {remedy}")
     named = [Attachment(mention.path, data=data) for mention, data in files if mention.attached]
     return replace(op, attachments=(*op.attachments, *named[: max(0, MOST - len(op.attachments))]))
@@ -63,5 +63,5 @@ def _mention(root: Root, path: str) -> tuple[FileMention, bytes] | None:
     if data is None or (len(data) > MENTIONED_BYTES and not picture):
         return FileMention(path, info.st_size), b""
     if not picture and (b"\0" in data or decode(data) is None):
-        return FileMention(path, info.st_size, refused="it is a binary file"), b""
+        return FileMention(path, info.st_size, refused="it is binary"), b""
     return FileMention(path, len(data), attached=True), data

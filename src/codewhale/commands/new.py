@@ -47,7 +47,7 @@ class NewCommands:
         try:
             session = await self._open(op)
         except CodeWhaleError as error:
-            return CommandOutput(f"No session was begun: {error}", ok=False)
+            return CommandOutput(f"No session was started: {error}", ok=False)
         return CommandOutput(f"{what}: {session}. The previous session is saved: {context.session}.", session=session)
 
     @command("/clear")

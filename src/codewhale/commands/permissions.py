@@ -32,7 +32,7 @@ class PermissionsCommands:
         if verb == "remove":
             return self._removed(rest)
         if verb not in _ACTIONS or not rest:
-            return misuse("Say /permissions allow|ask|deny COMMAND, or /permissions remove ROW.")
+            return misuse("Use /permissions allow|ask|deny COMMAND, or /permissions remove ROW.")
         return self._added(verb, rest, context)
 
     @command("/network", "[list | allow|ask|deny HOST]")
@@ -43,7 +43,7 @@ class PermissionsCommands:
         if verb in ("", "list"):
             return self._listed(context, hosts=True)
         if verb not in _ACTIONS or not host or not all(char.isalnum() or char in ".-_:" for char in host):
-            return misuse("Say /network allow|ask|deny HOST, such as example.com or .example.com.")
+            return misuse("Use /network allow|ask|deny HOST, such as example.com or .example.com.")
         return self._save(Rule(verb, host=host.casefold()))  # type: ignore[arg-type]
 
     @command("/approval", "[suggest|sandbox|auto|never]")
@@ -66,13 +66,13 @@ class PermissionsCommands:
         removed = re.fullmatch(r"(?:--remove|remove)(?:\s+(.*))?", args)
         path = (removed[1] or "" if removed else args).strip().strip("\"'")
         if removed and not path:
-            return CommandOutput("Say which folder: /add-dir --remove FOLDER.", ok=False)
+            return CommandOutput("Name the folder: /add-dir --remove FOLDER.", ok=False)
         try:
             if removed and not self._control.set_folder(context.session, path, False):
                 known = ", ".join(self._control.folders(context.session)) or "none"
                 return CommandOutput(f"{path} is not an added folder. Added folders: {known}.", ok=False)
             if removed:
-                return CommandOutput(f"Removed {path}: what lies there is asked about again.")
+                return CommandOutput(f"Removed {path}: access there asks again.")
             if path:
                 real = self._control.set_folder(context.session, path, True)
                 text = f"Added {real} to this session: its files can be read, and changed as the mode allows. {NO_UNDO}"
@@ -80,7 +80,7 @@ class PermissionsCommands:
         except CodeWhaleError as error:
             return CommandOutput(str(error), ok=False)
         rows = self._folders(context)
-        return CommandOutput("\n".join(rows) or "No folder beside the workspace is added. Say /add-dir FOLDER.")
+        return CommandOutput("\n".join(rows) or "No folders are added. Use /add-dir FOLDER.")
 
     def _folders(self, context: CommandContext) -> list[str]:
         return [f"{'session':<10} {'folder':<16} {path}" for path in self._control.folders(context.session)]
@@ -98,7 +98,7 @@ class PermissionsCommands:
             except ValueError as error:
                 return misuse(f"{prefix!r} cannot be a prefix: {error}.")
             if not offered(said):
-                why = "runs any program" if is_runner(said[0]) else "is too much to allow for ever"
+                why = "runs any program" if is_runner(said[0]) else "is too broad to allow for good"
                 text = f"{prefix!r} {why}. Name a longer prefix, such as git push, or write the row in {{}} yourself."
                 return CommandOutput(text.format(self._permits.path), ok=False)
         workspace = context.workspace if verb == "allow" else ""
@@ -113,7 +113,7 @@ class PermissionsCommands:
 
     def _removed(self, row: str) -> CommandOutput:
         if not row.isdecimal():
-            return misuse("Say which row: /permissions remove ROW, as /permissions lists them.")
+            return misuse("Name the row: /permissions remove ROW, as /permissions lists them.")
         try:
             return CommandOutput(f"Removed: {_line(self._permits.remove(int(row[:9])))}")
         except CodeWhaleError as error:

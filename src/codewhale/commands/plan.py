@@ -39,7 +39,7 @@ class PlanCommand:
     async def plan(self, args: str, context: CommandContext) -> CommandOutput:
         """Show the plan, or approve it: agent mode, with its steps as the checklist."""
         if args not in ("", "run"):
-            return misuse("Say /plan or /plan run.")
+            return misuse("Use /plan or /plan run.")
         if not args:
             lines = [f"{number:>3}. {step}" for number, step in enumerate(self._steps(context.session), 1)]
             return CommandOutput("\n".join([*lines, "Carry it out: /plan run"] if lines else ["There is no plan yet."]))
@@ -47,7 +47,7 @@ class PlanCommand:
             await self._run(context.session)
         except CodeWhaleError as error:
             return CommandOutput(f"Not carried out: {error}.", ok=False)
-        return CommandOutput("The plan is being carried out.", turn=True)
+        return CommandOutput("Plan approved.", turn=True)
 
     # ------------------------------------------------------------------ the offer
 
@@ -98,7 +98,7 @@ class PlanCommand:
         """Raises SessionError where there is no plan or nobody who could approve one, and while a turn runs."""
         status, steps = self._control.status(session), self._steps(session)
         if status.authority is not Authority.PERSON:
-            raise SessionError("only a person approves a plan: open the session in the terminal interface")
+            raise SessionError("only you can approve a plan: open the session in the terminal interface")
         if not steps:
             raise SessionError("there is no plan; ask for one in plan mode")
         self._control.set_mode(session, Mode.AGENT if status.mode is Mode.PLAN else status.mode)

@@ -11,10 +11,10 @@ from codewhale.protocol.views import ListModels, ListProviders, ModelRow, Provid
 
 # Where there is no screen for them.
 _CONNECT = (
-    "Connecting needs the screen. In a shell: codewhale config set providers.NAME.base_url ADDRESS, then "
+    "Connecting needs the terminal interface. In a shell: codewhale config set providers.NAME.base_url ADDRESS, then "
     "/model NAME MODEL here; codewhale provider test NAME asks it."
 )
-_LOGIN = "A key is typed where nobody sees it. In a shell: codewhale login {name}; then /retry here."
+_LOGIN = "A key is not typed here, where it would be visible. In a shell: codewhale login {name}; then /retry here."
 
 
 class ProviderCommands:

@@ -7,7 +7,7 @@ from codewhale.lib.text import one_line
 from codewhale.protocol.ops import CommandOutput, EditQueue
 from codewhale.protocol.views import QueuedRow
 
-USAGE = "Say /queue, /queue edit N TEXT, /queue drop N or /queue clear."
+USAGE = "Use /queue, /queue edit N TEXT, /queue drop N or /queue clear."
 
 
 class QueueCommand:
@@ -23,10 +23,10 @@ class QueueCommand:
         verb, number, text = (*args.split(maxsplit=2), "", "", "")[:3]
         rows = self._rows(context.session)
         if verb in ("", "list"):
-            return CommandOutput("\n".join(map(_line, range(1, len(rows) + 1), rows)) or "Nothing waits.")
+            return CommandOutput("\n".join(map(_line, range(1, len(rows) + 1), rows)) or "The queue is empty.")
         if verb == "clear":
             dropped = [self._edit(EditQueue(context.session, index, "")) for index in reversed(range(len(rows)))]
-            return CommandOutput(f"Dropped: {len(dropped)}." if dropped else "Nothing waits.")
+            return CommandOutput(f"Dropped: {len(dropped)}." if dropped else "The queue is empty.")
         if verb not in ("edit", "drop") or not number.isdigit() or bool(text) is (verb == "drop"):
             return misuse(USAGE)
         former = self._edit(EditQueue(context.session, int(number) - 1, text))

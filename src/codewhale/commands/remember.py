@@ -13,7 +13,7 @@ from codewhale.protocol.ops import CommandOutput
 NAME = "AGENTS.md"
 LIMIT = 32 << 10
 LONGEST = 2000
-_USAGE = "Say /remember workspace TEXT or /remember own TEXT; /remember undo takes the last line back."
+_USAGE = "Use /remember workspace TEXT or /remember own TEXT; /remember undo removes the last added line."
 _OPEN = os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NONBLOCK
 
 
@@ -60,7 +60,7 @@ class RememberCommand:
                 os.unlink(path)
         finally:
             os.close(fd)
-        return CommandOutput(f"Taken back from {path}.")
+        return CommandOutput(f"Removed from {path}.")
 
 
 def _append(path: str, text: str, links: bool) -> bytes:
@@ -69,11 +69,11 @@ def _append(path: str, text: str, links: bool) -> bytes:
     try:
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode) or (info.st_nlink != 1 and not links):
-            raise OSError(errno.EPERM, "it is no plain file with one name")
+            raise OSError(errno.EPERM, "it must be a regular file without other hard links")
         data = os.pread(fd, LIMIT + 1, 0)
         added = (b"" if not data or data.endswith(b"\n") else b"\n") + f"- {text}\n".encode("utf-8", "replace")
         if len(data) + len(added) > LIMIT:
-            raise OSError(errno.EFBIG, f"it would pass {LIMIT >> 10} KiB, more than is read of it")
+            raise OSError(errno.EFBIG, f"it would pass {LIMIT >> 10} KiB, more than sessions read")
         try:
             write_all(DISK, fd, added)
             os.fsync(fd)

@@ -84,7 +84,7 @@ class ReviewCommand:
         session = op.session
         status = self._control.status(session)
         if status.busy:
-            raise SessionError("a turn is running; interrupt it or wait for its end")
+            raise SessionError("a turn is running; stop it or wait until it ends")
         target, blocks = await _change(op, workspace)
         text, cut = bounded(blocks, min(op.max_chars, 2 * self._control.usage(session).window))
         if not text.strip():
@@ -124,7 +124,7 @@ class ReviewCommand:
             except ValueError as wrong:
                 why = one_line(str(wrong), 300)
                 text = _AGAIN.format(why=why)
-        error = f"The model's answer was no review, even when asked again: {why}."
+        error = f"The model did not answer with a review, even when asked again: {why}."
         return self._result(reader, target, answer, ("failed", 1, error))
 
     def _result(self, reader: str, target: str, answer: _Answer, end: tuple[str, int, str]) -> ReviewResult:
@@ -153,7 +153,7 @@ async def _change(op: Review, root: str) -> tuple[str, tuple[DiffBlock, ...]]:
     except (ToolError, ValueError) as error:
         raise ReviewTargetError(str(error)) from None
     if blocks is None:
-        raise ReviewTargetError(f"{root} is no git repository; give the change as text")
+        raise ReviewTargetError(f"{root} is not a git repository; pass the change as text")
     return f"{target} in {op.path}" if op.path else target, blocks
 
 
@@ -164,7 +164,7 @@ async def _revisions(op: Review, root: str) -> tuple[str, tuple[str, ...]]:
     if name in ("", "diff"):
         return "the changes since the last commit", ()
     if re.match(r"[a-z][a-z0-9+.-]*://", name, re.IGNORECASE):
-        raise ReviewTargetError("an address is not fetched; give the text of the pull request instead")
+        raise ReviewTargetError("addresses are not fetched; pass the text of the pull request instead")
     if ".." in name:
         first, _, last = name.partition("..." if "..." in name else "..")
         for end in filter(None, (first, last)):
@@ -228,5 +228,5 @@ def as_text(result: ReviewResult) -> str:
         place = f"{one_line(one.file, 200)}:{one.line}" if one.line else one_line(one.file, 200)
         lines += ["", f"{one.severity:<8} {place}  {one_line(one.title, 300)}"]
         lines += [f"  {one_line(line, 1_000)}" for line in one.detail.splitlines() if line.strip()]
-    lines += ["", "Left out for its size:", *(f"  {line}" for line in result.cut)] if result.cut else []
+    lines += ["", "Not reviewed, too large:", *(f"  {line}" for line in result.cut)] if result.cut else []
     return "\n".join(lines)

@@ -22,7 +22,7 @@ class SearchCommand:
         first, _, rest = args.partition(" ")
         query = rest.strip() if first == "json" else args
         if not any(letter.isalnum() for letter in query):
-            return misuse("Say /search QUERY or /search json QUERY.")
+            return misuse("Use /search QUERY or /search json QUERY.")
         try:
             answer = await self._search.search(context.workspace, query)
         except (OSError, CodeWhaleError, IndexDamagedError) as error:

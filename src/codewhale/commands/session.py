@@ -51,7 +51,7 @@ class SessionCommands:
             return CommandOutput(f"model: {status.model} at {status.provider}")
         words = args.split()
         if len(words) > 2:
-            return misuse("Say /model MODEL or /model PROVIDER MODEL.")
+            return misuse("Use /model MODEL or /model PROVIDER MODEL.")
         provider, model = words if len(words) == 2 else ("", words[0])
         shown = f"model: {model} at {provider or status.provider}"
         return self._try(lambda: self._control.set_model(context.session, provider, model), shown)
@@ -64,8 +64,8 @@ class SessionCommands:
         try:
             text = await self._control.retry(context.session)
         except CodeWhaleError as error:
-            return CommandOutput(f"Not asked again: {error}.", ok=False)
-        return CommandOutput(f"Asked again: {one_line(text)}", turn=True)
+            return CommandOutput(f"Not sent again: {error}.", ok=False)
+        return CommandOutput(f"Sent again: {one_line(text)}", turn=True)
 
     @command("/rename", "TITLE")
     async def rename(self, args: str, context: CommandContext) -> CommandOutput:
@@ -81,11 +81,11 @@ class SessionCommands:
             ("workspace", view.workspace),
             ("mode", f"{view.mode} ({view.authority}, approval {view.approval})"),
             ("model", f"{view.model} at {view.provider}"),
-            ("effort", view.effort or "the model's own measure"),
+            ("effort", view.effort or "the model's default"),
             ("turns", f"{view.turns}, {view.messages} messages, {view.requests} model calls"),
             ("tokens", f"{view.tokens_in} in, {view.tokens_out} out"),
             ("instructions", ", ".join(f"{name} ({size} bytes)" for name, size in view.instructions) or "none"),
-            ("sandbox", self._mechanism() or "none on this machine: calls that need one are asked about"),
+            ("sandbox", self._mechanism() or "none on this machine: calls that need one ask first"),
             ("state", f"waiting for {view.waiting_for}" if view.waiting_for else "busy" if view.busy else "idle"),
         ]
         return CommandOutput("\n".join(f"{name:<13} {value}" for name, value in rows))

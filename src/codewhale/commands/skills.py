@@ -24,11 +24,11 @@ class SkillsCommand:
             return misuse(f"Unknown skill {one_line(args, 80)!r}; /skills lists them.")
         beside = "".join(f"\n- {path}" for path in one.companions)
         return CommandOutput(
-            "\n\n".join(filter(None, (one.skill.path, one.body.strip(), beside and f"Beside it:{beside}")))
+            "\n\n".join(filter(None, (one.skill.path, one.body.strip(), beside and f"Files with it:{beside}")))
         )
 
 
 def _shown(found: SkillList) -> str:
     lines = [f"{skill.name:<24} {one_line(skill.description, 120)}  ({skill.path})" for skill in found.skills]
     lines += [f"left out: {one_line(problem, 400)}" for problem in found.problems]
-    return "\n".join(lines) or "There are no skills: a skill is a folder with a SKILL.md, in ~/.agents/skills."
+    return "\n".join(lines) or "No skills. A skill is a folder with a SKILL.md, in ~/.agents/skills."

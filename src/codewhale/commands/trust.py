@@ -25,12 +25,12 @@ class TrustCommand:
                     "\n".join(map(_line, found.values())) or "The project has no configuration files of its own."
                 )
             if action not in ("add", "remove") or not names:
-                return misuse("Say /trust, /trust add FILE... or /trust remove FILE...")
+                return misuse("Use /trust, /trust add FILE... or /trust remove FILE...")
             root = os.path.realpath(context.workspace)
             paths = [os.path.normpath(os.path.join(root, name)) for name in names]
             missing = [path for path in paths if path not in found]
             if missing and action == "add":
-                return misuse(f"{missing[0]} is no project file; there is {', '.join(found) or 'none'}.")
+                return misuse(f"{missing[0]} is not a project file; this project has {', '.join(found) or 'none'}.")
             return self._add([found[path] for path in paths]) if action == "add" else self._remove(paths)
         except ConfigError as error:
             return CommandOutput(str(error), ok=False)
@@ -44,7 +44,7 @@ class TrustCommand:
     def _remove(self, paths: list[str]) -> CommandOutput:
         gone = [path for path in paths if self._store.remove(path)]
         if not gone:
-            return CommandOutput("None of these was trusted.", ok=False)
+            return CommandOutput("None of these were trusted.", ok=False)
         return CommandOutput("\n".join(f"no longer trusted: {path}" for path in gone))
 
 

@@ -17,14 +17,14 @@ from codewhale.workspace.undo import Undo, UndoPlan, UndoResult, UndoTurn
 from codewhale.workspace.undo.journal import SnapshotError
 from codewhale.workspace.undo.render import MOST_LISTED, done_lines, plan_lines, turn_line
 
-USAGE = "Say /undo [N] [preview|yes]: the last N turns; or /restore [N|back] [preview|yes]."
+USAGE = "Use /undo [N] [preview|yes]: the last N turns; or /restore [N|back] [preview|yes]."
 DIFF_ROOM = 16_384
-REWIND = "Say /rewind, /rewind N [both|conversation|files] [preview|yes], or /rewind back."
+REWIND = "Use /rewind, /rewind N [both|conversation|files] [preview|yes], or /rewind back."
 _KEPT_FILES = (
     "The conversation went back to an earlier point; files changed since then stay as they are. Read them again."
 )
 _PARTS = ("both", "conversation", "files")
-_BUSY = "A turn is running; wait for its end or interrupt it first."
+_BUSY = "A turn is running; stop it or wait until it ends."
 _WORDS = ("preview", "yes")
 
 
@@ -66,7 +66,7 @@ class UndoCommands:
         former = {row.turn: row for row in self._control.former(context.session)}
         if not place:
             rows = (f"{row.turn:>3}  {one_line(row.text)}" for row in reversed(former.values()))
-            return CommandOutput("\n".join(rows) or "Nothing was said yet.")
+            return CommandOutput("\n".join(rows) or "No messages yet.")
         if status.busy and word != "preview":
             return CommandOutput(_BUSY, ok=False)
         try:
@@ -84,7 +84,7 @@ class UndoCommands:
                 return CommandOutput("\n".join((*shown, f"Nothing has changed yet. Use /rewind {place} {part} yes.")))
             return await self._rewind(former[int(place)], part, context)
         except (SnapshotError, SessionError) as error:
-            return CommandOutput(f"Not gone back: {error}.", ok=False)
+            return CommandOutput(f"Could not go back: {error}.", ok=False)
 
     async def _since(self, turn: int, context: CommandContext) -> UndoPlan | None:
         """What taking back all that turn and later ones did to files comes to; None where they did nothing."""
@@ -105,7 +105,7 @@ class UndoCommands:
         self._control.rewind(session, former.turn, bool(lines))
         if part == "conversation" and await self._changed_since(former.turn, context):
             self._tell(session, ContextAppended("rewind", f"<context>\nrewind: {_KEPT_FILES}\n</context>"))
-        text = f"Back before: {one_line(former.text)}"
+        text = f"Went back to before: {one_line(former.text)}"
         return CommandOutput("\n".join((text, *lines, "/rewind back undoes this.")), draft=former.text)
 
     async def _changed_since(self, turn: int, context: CommandContext) -> bool:
@@ -150,7 +150,7 @@ class UndoCommands:
         if plan is None or word != "yes" or kept != place or plan.since != since:
             plan = await self._undo.plan(context.session, context.workspace, since)
         if not plan.files:
-            return CommandOutput("\n".join(("Nothing left to undo.", *plan_lines(plan))), ok=not plan.refused)
+            return CommandOutput("\n".join(("Nothing to undo.", *plan_lines(plan))), ok=not plan.refused)
         if word == "preview" or (person and word != "yes"):
             self._seen[context.session] = (place, plan)
             verb = "/restore" if place == "back" else "/undo"
@@ -160,7 +160,7 @@ class UndoCommands:
         done = await self._undo.carry_out(plan)
         self._record(context.session, done)
         text = "\n".join((_summary(done), *done_lines(done.changes, done.refused)))
-        again = "/restore back brings it back." if done.changes else ""
+        again = "/restore back redoes it." if done.changes else ""
         return CommandOutput(f"{text}\n{again}".strip(), ok=bool(done.changes))
 
     async def _shown(self, plan: UndoPlan) -> str:
@@ -203,7 +203,7 @@ def _since(place: str, turns: tuple[UndoTurn, ...], last: UndoTurn | None) -> in
     if place == "back":
         return last.since if last is not None else "Nothing to redo: the last action here was not an undo."
     if not turns:
-        return "No turn of this session changed a file that is not already undone."
+        return "No turn of this session has file changes left to undo."
     number = int(place)
     if not 0 < number <= len(turns):
         return f"{len(turns)} turns with changes can be undone: give 1 to {len(turns)}. /restore lists them."
@@ -219,4 +219,4 @@ def _list(turns: tuple[UndoTurn, ...], last: UndoTurn | None) -> str:
 
 def _summary(done: UndoResult) -> str:
     files = "1 file" if len(done.changes) == 1 else f"{len(done.changes)} files"
-    return f"Undone in {files}." if done.changes else "Nothing could be undone."
+    return f"Undone in {files}." if done.changes else "Nothing was undone."

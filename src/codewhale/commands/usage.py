@@ -18,15 +18,15 @@ CAUSES = {
     "undo": "a compaction was undone",
     "rewind": "the conversation went back to an earlier message",
     "pruned": "old tool results were shortened",
-    "activation": "a tool joined the array",
+    "activation": "a tool was activated",
     "effort": "reasoning was switched on or off",
     "expired": "the session was idle for too long",
-    "provider": "the provider's cache had lost it",
-    "changed": "earlier bytes changed without a reason given",
+    "provider": "the provider's cache expired",
+    "changed": "earlier parts of the request changed",
 }
 _AMOUNT = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _COUNT = re.compile(r"([0-9]+(?:\.[0-9]+)?)([kKmM]?)")
-_BUDGET_USAGE = "Say /budget AMOUNT, /budget tokens N, /budget turns N, or /budget off."
+_BUDGET_USAGE = "Use /budget AMOUNT, /budget tokens N, /budget turns N, or /budget off."
 
 
 class UsageCommands:
@@ -59,7 +59,7 @@ class UsageCommands:
         if view.turns:
             each = [f"{amount / view.turns:.4g} {currency}" for currency, amount in total["cost"].items()]
             rows.append(("each turn", " + ".join(each) or "unknown"))
-        rows.append(("saved", f"{_money(total['saved'])} by the cache" if total["saved"] else "nothing known"))
+        rows.append(("saved", f"{_money(total['saved'])} by the cache" if total["saved"] else "unknown"))
         if len(view.models) > 1:
             rows += [("", f"{row['model']} at {row['provider']}: {_cost(row)}") for row in view.models]
         rows.append(("price", _price(view)))
@@ -89,7 +89,7 @@ class UsageCommands:
         if words:
             limits = _bounds(words, self._control.usage(context.session).limits)
             if limits is None:
-                return misuse(f"{args!r} is no bound. {_BUDGET_USAGE}")
+                return misuse(f"{args!r} is not a limit. {_BUDGET_USAGE}")
             try:
                 self._control.set_budget(context.session, limits)
             except CodeWhaleError as error:
@@ -98,7 +98,7 @@ class UsageCommands:
         currency = (view.price or {}).get("currency", "USD")
         rows = _bound_rows("session", view.limits, view.used, currency)
         rows += _bound_rows("this run", view.run_limits, view.run_used, currency)
-        return CommandOutput(_table(rows) if rows else f"No bounds are set. {_BUDGET_USAGE}")
+        return CommandOutput(_table(rows) if rows else f"No limits are set. {_BUDGET_USAGE}")
 
 
 def _bounds(words: list[str], limits: Limits) -> Limits | None:
@@ -139,8 +139,8 @@ def _bound(whose: str, used: float, bound: float, unit: str) -> tuple[str, str]:
 
 def _cached(sums: dict[str, Any]) -> str:
     if sums["hit_rate"] is None:
-        return "unknown: not reported by the provider" if sums["calls"] else "no model call yet"
-    return f"{sums['hit']:,} tokens, {sums['hit_rate']:.1%} of what was sent; {sums['told'] - sums['hit']:,} missed"
+        return "unknown: the provider does not report it" if sums["calls"] else "no model call yet"
+    return f"{sums['hit']:,} tokens, {sums['hit_rate']:.1%} of input; {sums['told'] - sums['hit']:,} missed"
 
 
 def _call(row: dict[str, Any]) -> str:

@@ -74,7 +74,7 @@ class KeyStore:
 
     def _refuse_shared(self, found: os.stat_result) -> None:
         if not is_own(found):
-            raise ConfigError(f"{self.path}: is not a file of yours and is not used; remove it and log in again")
+            raise ConfigError(f"{self.path}: does not belong to you and is not used; remove it and log in again")
         if stat.S_IMODE(found.st_mode) & 0o077:
             raise ConfigError(
                 f"{self.path}: can be read by other users and is not used; run: chmod 600 {self.path}, "

@@ -16,7 +16,7 @@ from codewhale.protocol.tools import PathSubject
 
 _KERNEL = ("/proc", "/sys", "/dev", "/run", "/var/run")
 HOW_TO_ADD = (
-    "the person can add its folder: --add-dir FOLDER at the start, /add-dir FOLDER in a session, or sandbox.writable "
+    "the user can add its folder: --add-dir FOLDER at the start, /add-dir FOLDER in a session, or sandbox.writable "
     "in config.toml"
 )
 
@@ -63,9 +63,9 @@ def outside(subject: PathSubject, request: DecisionRequest, state: str) -> Outsi
         return None
     refused = _untouched(real, state, subject.write)
     if not refused and not folder and secret(real):
-        refused = "may hold keys or passwords, which no tool reads outside the workspace"
+        refused = "may hold keys or passwords, and no tool reads such files outside the workspace"
     if not refused and not folder and subject.write and guard(real.lstrip("/")) in ("own", "others"):
-        refused = "makes other programs run things, and no tool writes it outside the workspace"
+        refused = "can make other programs run things, and no tool writes such files outside the workspace"
     near = real if os.path.isdir(real) else os.path.dirname(real)
     offer = near if not (folder or refused or _unfit(near, request.workspace, state)) else ""
     return Outside(real, folder, refused, offer)
@@ -85,7 +85,7 @@ def _untouched(path: str, state: str, write: bool) -> str:
     if beneath(path, state):
         return "belongs to CodeWhale itself: its settings, keys and sessions"
     if any(beneath(path, place) for place in _KERNEL):
-        return "is the machine's own, not a file of a disk"
+        return "is a file of the system, not of a disk"
     if write and any(beneath(path, place) for place in own_places("/")):
         return "is part of what CodeWhale itself runs from"
     return ""
@@ -97,18 +97,18 @@ def _unfit(folder: str, workspace: str, state: str) -> str:
     if folder == home:
         return "it is the home folder itself. Add the one folder in it that is needed"
     if os.path.dirname(folder) == "/" or folder == "/" or beneath(home, folder):
-        return "it is too much: a top folder of this machine. Add the one folder in it that is needed"
+        return "it is a top folder of this machine, which is too much. Add the one folder in it that is needed"
     if beneath(folder, state) or beneath(state, folder):
-        return f"CodeWhale keeps its own state there ({state})"
+        return f"CodeWhale keeps its state there ({state})"
     if ShellPaths("/", "").system(folder, "/") or any(beneath(folder, place) for place in _KERNEL):
         return "it belongs to the system"
     if secret(folder) or secret(f"{folder}/_"):
-        return "it is a place of keys and passwords"
+        return "it contains keys and passwords"
     if guard(folder.lstrip("/")):
-        return "programs act on what lies there by themselves (git, editors or CodeWhale)"
+        return "programs such as git, editors or CodeWhale use its files automatically"
     if beneath(folder, workspace):
-        return f"it lies in the workspace already ({workspace})"
-    return f"it holds the workspace ({workspace})" if beneath(workspace, folder) else ""
+        return f"it is already in the workspace ({workspace})"
+    return f"it contains the workspace ({workspace})" if beneath(workspace, folder) else ""
 
 
 def folder_to_add(path: str, workspace: str, state: str) -> FolderAdded:
@@ -120,7 +120,7 @@ def folder_to_add(path: str, workspace: str, state: str) -> FolderAdded:
     except (OSError, ValueError) as error:
         raise ConfigError(f"{given} cannot be added: {getattr(error, 'strerror', None) or error}.") from None
     if not os.path.isdir(real):
-        raise ConfigError(f"{given} cannot be added: it is not a folder. Name the folder that it lies in.")
+        raise ConfigError(f"{given} cannot be added: it is not a folder. Add the folder that contains it.")
     if not os.access(real, os.R_OK | os.X_OK):
         raise ConfigError(f"{given} cannot be added: this folder cannot be read.")
     if why := _unfit(real, os.path.realpath(workspace), os.path.realpath(state)):

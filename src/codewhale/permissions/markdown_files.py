@@ -84,14 +84,14 @@ def read_command(name: str, shown: str, data: bytes) -> CommandFile:
         raise ValueError("it is not UTF-8") from None
     head, body = split_head(text)
     if head is None and text.lstrip("\ufeff").startswith("---\n"):
-        raise ValueError("its head has no end: a line --- is missing")
+        raise ValueError("its header does not end: a line --- is missing")
     if head is not None and len(head) > HEAD_LIMIT:
-        raise ValueError(f"its head is longer than {HEAD_LIMIT:,} characters")
+        raise ValueError(f"its header is longer than {HEAD_LIMIT:,} characters")
     members = head_members(head) if head is not None else {}
     if head is not None and head.strip() and not members:
-        raise ValueError("its head is not YAML")
+        raise ValueError("its header is not valid YAML")
     if not body.strip():
-        raise ValueError("it has no text for the model")
+        raise ValueError("it is empty below the header")
     hint = members.get("argument-hint", "")
     hint = f"[{'] ['.join(map(str, hint))}]" if isinstance(hint, list) else hint
     fields = {"description": members.get("description", ""), "argument-hint": hint, "model": members.get("model", "")}

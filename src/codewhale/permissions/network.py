@@ -54,25 +54,25 @@ def judge_url(url: str, ports: frozenset[int] = PORTS) -> Judged:
     if len(url) > MAX_URL:
         return _no("network.url", f"the URL is longer than {MAX_URL} characters")
     if any(char <= " " or char == "\x7f" or char == "\\" for char in url):
-        return _no("network.url", "the URL holds a blank, a control character or a backslash; write those as %XX")
+        return _no("network.url", "the URL contains a space, a control character or a backslash; write those as %XX")
     match = _AUTHORITY.fullmatch(url)
     if match is None:
         named = _SCHEME.match(url)
         scheme = f"{named[1].lower()}: is not" if named and not url.lower().startswith("http") else "only"
-        return _no("network.scheme", f"{scheme} http:// and https:// URLs with a host can be dialled".strip())
+        return _no("network.scheme", f"{scheme} http:// and https:// URLs with a host can be opened".strip())
     scheme, authority = match[1].lower(), match[2]
     if "@" in authority:
-        return _no("network.userinfo", "the URL holds a name or password in front of its host")
+        return _no("network.userinfo", "the URL contains a user name or password")
     place = _HOST_PORT.fullmatch(authority)
     if place is None:
-        return _no("network.host", f"{authority!r} is no host with a port")
+        return _no("network.host", f"{authority!r} is not a host, with or without a port")
     judged = judge_host(place[1])
     if not judged.ok:
         return judged
     port = int(place[2]) if place[2] and len(place[2]) < 6 else (0 if place[2] else (443 if scheme == "https" else 80))
     if port not in ports:
         shown = ", ".join(map(str, sorted(ports)))
-        return _no("network.port", f"port {place[2]} is not one that web pages are served from ({shown})")
+        return _no("network.port", f"port {place[2]} is not a web port ({shown})")
     return Judged(True, scheme=scheme, host=judged.host, port=port, target=_target(match[3] or ""))
 
 
@@ -85,16 +85,16 @@ def judge_host(host: str) -> Judged:
     name = name.removesuffix(".")
     labels = name.split(".")
     if not name or len(name) > 253 or not all(map(_LABEL.fullmatch, labels)):
-        return _no("network.host", f"{host!r} is no host name")
+        return _no("network.host", f"{host!r} is not a host name")
     if _NUMBER.fullmatch(labels[-1]):
         address = _numeric(name)
         if not address:
-            return _no("network.host", f"{host!r} ends in a number and is no address")
+            return _no("network.host", f"{host!r} ends in a number and is not an address")
         return _judge_literal(address, host)
     if name in _METADATA:
-        return _no("network.metadata", f"{host} serves the credentials of this machine")
+        return _no("network.metadata", f"{host} gives out the credentials of this machine")
     if is_local_name(name) or labels[-1] in _UNUSED_ENDS:
-        return _no("network.private", f"{host} is a name of this machine or of its own network")
+        return _no("network.private", f"{host} is this machine or in its own network")
     return Judged(True, host=name)
 
 
@@ -105,32 +105,32 @@ def leak(url: str, secrets: Iterable[str] = (), most: int = MAX_QUERY) -> Leak |
     if any(
         form in reading for secret in secrets if len(secret) >= 8 for form in _spellings(secret) for reading in forms
     ):
-        return Leak("network.secret", "the URL holds a secret of the person's")
+        return Leak("network.secret", "the URL contains one of the user's secrets")
     size = len(url) - min((at for at in (url.find("?"), url.find("#")) if at >= 0), default=len(url))
     if size > most:
-        return Leak("network.query", f"the URL carries {size} bytes of query, more than {most}")
+        return Leak("network.query", f"the URL has {size} bytes of query, more than {most}")
     longest = max((len(part) for part in re.split(r"[/.?#&=:@]", url)), default=0)
     if longest > most // 4:
-        return Leak("network.query", f"the URL carries one word of {longest} characters")
+        return Leak("network.query", f"the URL contains one word of {longest} characters")
     return None
 
 
 def _judge_literal(address: str, shown: str) -> Judged:
     if "%" in address:
-        return _no("network.private", f"{shown} names an interface of this machine")
+        return _no("network.private", f"{shown} is an address of this machine")
     try:
         kind = address_kind(address)
     except ValueError:
-        return _no("network.host", f"{shown!r} is no address")
+        return _no("network.host", f"{shown!r} is not an address")
     if kind == "public":
         return Judged(True, host=address)
     place = {
         "loopback": "this machine",
         "metadata": "the credentials of this machine",
         "translated": "an address inside another",
-        "reserved": "no place of the public internet",
-        "multicast": "many machines at once",
-    }.get(kind, "the network this machine is in")
+        "reserved": "not on the public internet",
+        "multicast": "a broadcast or multicast address",
+    }.get(kind, "the network of this machine")
     return _no(f"network.{'metadata' if kind == 'metadata' else 'private'}", f"it is {place} ({kind})")
 
 

@@ -145,14 +145,14 @@ def _compiled(pattern: str) -> _Machine:
 
 # The files of their own that harness tools write; no tool that is given a path may.
 _KEPT = frozenset({("note", ".codewhale/notes.md")})
-_OWN_WHY = "belongs to git or to CodeWhale itself, and no tool writes it, in any mode"
-_OTHERS_WHY = "makes a shell, an editor or a server run things when the project is opened"
-_RULES_WHY = "tells later sessions what to do"
+_OWN_WHY = "belongs to git or to CodeWhale, and no tool writes it in any mode"
+_OTHERS_WHY = "can make a shell, an editor or a server run things when the project is opened"
+_RULES_WHY = "gives instructions to later sessions"
 _HOOK_WHY = "is run by git as a hook"
 _ITSELF_WHY = "is part of what CodeWhale itself runs from, outside of any sandbox"
-_PROGRAM_WHY = "lies in a folder of PATH, so that it runs when somebody means the program of that name"
-_AT_START_WHY = "is run by every start of Python"
-_HOME_WHY = "lies in the home folder, where programs act on such files by themselves"
+_PROGRAM_WHY = "is in a folder of PATH, so it can run in place of another program"
+_AT_START_WHY = "runs every time Python starts"
+_HOME_WHY = "is in the home folder, where programs use such files automatically"
 
 
 class Special(Struct, frozen=True):

@@ -24,12 +24,12 @@ if TYPE_CHECKING:
 
 CHANGES = frozenset({Effect.WRITES, Effect.EXECUTES})
 
-READ = Opinion("allow", "mode.read", "Reading is always allowed.")
+READ = Opinion("allow", "mode.read", "Reading needs no approval.")
 PLAN_READ = Opinion("allow", "mode.plan.read", "Reading is allowed in plan mode.")
 WRITE = Opinion("allow", "mode.agent.write", "Workspace writes are allowed in agent mode.")
 YOLO = Opinion("allow", "mode.yolo", "Yolo mode allows every call.")
 AUTO = Opinion("allow", "authority.auto", "No rule asks for this call.")
-HELD = Opinion("allow", "sandbox.holds", "The sandbox holds it, and the person is asked about what leaves it.")
+HELD = Opinion("allow", "sandbox.holds", "The sandbox holds it; only what leaves the sandbox asks.")
 
 
 def by_mode(request: DecisionRequest) -> Opinion | None:
@@ -40,7 +40,7 @@ def by_mode(request: DecisionRequest) -> Opinion | None:
         "deny",
         "mode.plan",
         f"Plan mode changes no file and runs no program, so {request.tool} is refused. Finish the plan with reading "
-        "tools; the person can switch to agent mode (/mode agent, or --mode agent) to carry it out.",
+        "tools; the user can switch to agent mode (/mode agent, or --mode agent) to carry it out.",
     )
 
 
@@ -85,13 +85,13 @@ def answered(request: DecisionRequest) -> bool:
 def unanswered(request: DecisionRequest, asked: Decision) -> Opinion:
     reason = asked.reason
     if request.authority is Authority.PERSON:
-        text = f"{reason} The person has said that nothing is asked (approval never), so it is refused."
+        text = f"{reason} Nothing is asked (approval never), so it is denied."
         return Opinion("deny", "approval.never", text)
     how = "`codewhale exec --auto` (runs what no rule asks about) or `--yolo`"
     if request.authority is Authority.AUTO or asked.rule.startswith(("file.", "secret.")):
         how = "a rule that allows it in permissions.toml"
         how += "" if request.mode is Mode.YOLO else ", or `--yolo`"
-    text = f"{reason} Nobody is here to approve it. Go on without it, or end and say that it needs {how}."
+    text = f"{reason} There is no user to approve it. Go on without it, or end and say that it needs {how}."
     return Opinion("deny", f"authority.{request.authority.value}", text)
 
 
@@ -189,7 +189,7 @@ class Policy:
     def judge(self, request: DecisionRequest, grants: RuleSet = NO_RULES) -> Decision:
         """What the layers say, whoever is there: an ask stays one."""
         if request.tool in self._disabled:
-            text = f"{request.tool} is disabled by the person's configuration (tools.disabled). Work without it."
+            text = f"{request.tool} is disabled in the user's configuration (tools.disabled). Work without it."
             return Decision("deny", "config.tools.disabled", text)
         refused = by_mode(request)
         if refused is not None:
@@ -245,7 +245,7 @@ class Policy:
                 liftable = judged.verdict == "deny" and not subject.stdin
                 lifted = self._rules.lifts(subject.command, request) if liftable else None
                 if lifted:
-                    yield Opinion("allow", lifted.name, "A floor_exception of the person's permissions allows this.")
+                    yield Opinion("allow", lifted.name, "A floor_exception in the user's permissions allows this.")
                 elif judged.verdict == "deny":
                     yield Opinion("deny", judged.rule, judged.reason)
                 elif judged.rule == "shell.tangle":
@@ -305,13 +305,13 @@ class Policy:
             return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox on this machine could limit it to that.")
         if judged.sandbox == SANDBOX and asks_outside(request) and self._holds(request):
             if guarded := _guarded(subject):
-                return Opinion("ask", "floor.protected", f"It names {guarded}, which other programs act on.")
-            return Opinion("allow", HELD.rule, f"The sandbox holds it: {judged.reason.removeprefix('Asked, because ')}")
+                return Opinion("ask", "floor.protected", f"It names {guarded}, which other programs use automatically.")
+            return Opinion("allow", HELD.rule, f"Sandboxed: {judged.reason.removeprefix('Needs approval: ')}")
         contained = judged.sandbox == SANDBOX and runs_unasked(request)
         if contained and self._inputs.sandboxed():
             return Opinion("allow", AUTO.rule, f"It runs in a sandbox: {judged.reason}")
         if contained:
-            return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox on this machine could contain it.")
+            return Opinion("ask", "sandbox.none", f"{judged.reason} No sandbox on this machine could hold it.")
         return Opinion("ask", judged.rule, judged.reason)
 
     def _holds(self, request: DecisionRequest) -> bool:
@@ -335,7 +335,7 @@ class Policy:
             offer = self._folder(places) if ruling.rule == OUTSIDE else _offer(ruling, request, judgements)
             return Decision(verdict, ruling.rule, ruling.reason, allowances=tuple(places), offer=offer)
         if (ruling is AUTO and not self._inputs.sandboxed()) or (ruling is HELD and not self._holds(request)):
-            ruling = Opinion("ask", "sandbox.none", f"{request.tool} runs a program, and no sandbox here holds it.")
+            ruling = Opinion("ask", "sandbox.none", f"{request.tool} runs a program, and no sandbox can hold it.")
         profile, allowances = self._profile(ruling, request, list(judgements.values()))
         offer = _offer(ruling, request, judgements)
         fetches = _fetches(request, list(judgements.values()))
@@ -441,10 +441,10 @@ def _guarded(subject: CommandSubject) -> str:
 def _loopback(network: str, request: DecisionRequest) -> Iterator[Opinion]:
     """What is asked where a command would serve on this machine's loopback, which is its network as a whole."""
     if network == "off":
-        yield Opinion("deny", LOOPBACK, "The person's configuration gives commands no network (sandbox.network = off).")
+        yield Opinion("deny", LOOPBACK, "The user's configuration gives commands no network (sandbox.network = off).")
     elif network == "ask" and not _yolo(request):
         reason = (
-            "It may listen on 127.0.0.1, where every program of this machine reaches it, and reach what listens there"
+            "It may listen on 127.0.0.1, where every program on this machine can reach it, and connect to others there"
         )
         yield Opinion("ask", LOOPBACK, f"{reason}. The sandbox opens the rest of the network with that.")
 
@@ -455,7 +455,7 @@ def _written(subject: PathSubject, view: RuleFacts) -> Opinion | None:
         if who := started_by(name):
             return Opinion("ask", "file.started", f"{name} {who}.")
     if subject.executable:
-        return Opinion("ask", "file.executable", f"{subject.path} becomes a program (its mode lets it be run).")
+        return Opinion("ask", "file.executable", f"{subject.path} becomes executable.")
     return None
 
 

@@ -197,7 +197,7 @@ def read_permissions(path: str) -> bytes | None:
         if not stat.S_ISREG(status.st_mode):
             raise ConfigError(f"{path}: is not a regular file")
         if status.st_uid not in (os.geteuid(), 0) or status.st_mode & stat.S_IWOTH:
-            raise ConfigError(f"{path}: others can write it, so it is not used; take that away (chmod go-w)")
+            raise ConfigError(f"{path}: other users can write it, so it is not used; fix it with chmod go-w")
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
         raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes; permissions are not")
@@ -256,7 +256,7 @@ def _fault(row: Any) -> str:
     if len(selectors) > 1:
         return f"{' and '.join(selectors)} cannot be combined in one row"
     if action == "floor_exception" and (not {"command", "command_exact"} & set(row) or "tool" in row):
-        return "a floor_exception has command, the whole command line, and no tool"
+        return "a floor_exception needs command, the whole command line, and takes no tool"
     if action == "allow" and not selectors and "tool" not in row:
         return "a row that allows every call is refused; name a tool, command, path or host"
     if "workspace" in row and not os.path.isabs(row["workspace"]):

@@ -221,7 +221,7 @@ class PermissionService:
             else:
                 law = trusted
         except ConfigError as error:
-            self._tell(session, f"the constitution is ignored; it cannot be used: {error}")
+            self._tell(session, f"the project's constitution is ignored: {error}")
         self._laws[workspace] = (path, stamp), law
         return law
 
@@ -237,7 +237,7 @@ class PermissionService:
             rules = self._canonical(() if data is None else parse(data))
             RuleSet(rules)
         except (ConfigError, ValueError) as error:
-            self._tell(session, f"permissions cannot be read; the previous ones stay in force: {error}")
+            self._tell(session, f"permissions cannot be read; the previous ones still apply: {error}")
             rules = (Rule("deny", reason=str(error)),) if kept is None else kept.rules
         self._files[places[0]] = _Read(stamp, rules)
         return self._files[places[0]]

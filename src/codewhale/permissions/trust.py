@@ -98,9 +98,7 @@ class TrustStore:
 
     def _refuse_foreign(self, status: os.stat_result) -> None:
         if not is_own(status) or status.st_mode & 0o022:
-            raise ConfigError(
-                f"{self.path}: others could have written it and it is not used; remove it and trust again"
-            )
+            raise ConfigError(f"{self.path}: other users could write it, so it is not used; remove it and trust again")
 
 
 def _standing(root: str, path: str, rows: dict[str, Trusted]) -> ProjectFile | None:
@@ -151,10 +149,10 @@ def _named(root: str, data: bytes) -> dict[str, str]:
         if path in hashes or not path.startswith(root + os.sep) or not os.path.isfile(path):
             continue
         if len(hashes) >= MAX_NAMED:
-            raise ConfigError(f"more than {MAX_NAMED} files are named; put the commands into one script")
+            raise ConfigError(f"it names more than {MAX_NAMED} files; put the commands into one script")
         hashes[path] = _hash(path)
         if not hashes[path]:
-            raise ConfigError(f"{path}: is named and cannot be read, or is too large to be trusted")
+            raise ConfigError(f"{path}: is named but cannot be read, or is too large to be trusted")
     return hashes
 
 

@@ -33,12 +33,12 @@ STARTED: tuple[tuple[str, str], ...] = (
         ".readthedocs.yaml", ".builds", ".build.yml", "cloudbuild.yaml", "cloudbuild.yml", "buildspec.yml",
         "buildspec.yaml", "netlify.toml", "vercel.json", ".screwdriver.yaml", ".tekton", ".prow.yaml",
     )),
-    *((name, "is acted on by an editor that opens the folder") for name in (
+    *((name, "is used by an editor that opens the folder") for name in (
         ".devcontainer.json", ".zed", ".fleet", ".theia", ".vs", ".helix", ".gitpod.yml", ".idx", "*.code-workspace",
         "*.sublime-project", ".vimrc", "_vimrc", ".nvimrc", ".nvim.lua", ".exrc", ".lvimrc", ".local.vimrc",
         ".dir-locals.el", ".dir-locals-2.el", ".ycm_extra_conf.py", ".projections.json",
     )),
-    *((name, "is acted on by an agent that is started in the folder") for name in (
+    *((name, "is used by an agent that starts in the folder") for name in (
         ".gemini", ".codex", ".windsurf", ".continue", ".roo", ".cline", ".kiro", ".qwen", ".opencode", "opencode.json",
         "opencode.jsonc", ".crush", ".crush.json", "crush.json", ".goose", ".junie", ".trae", ".augment", ".amazonq",
         ".factory", ".kilocode", ".copilot", ".agents", ".aider.conf.yml", ".github/copilot", ".github/hooks",
@@ -51,7 +51,7 @@ STARTED: tuple[tuple[str, str], ...] = (
         ".huskyrc", ".huskyrc.json", ".huskyrc.js", ".simple-git-hooks.json", ".simple-git-hooks.js",
         ".simple-git-hooks.cjs", "simple-git-hooks.json",
     )),
-    *((name, "is acted on by a shell that enters the folder") for name in (
+    *((name, "is used by a shell that enters the folder") for name in (
         ".mise.toml", "mise.toml", ".mise.local.toml", "mise.local.toml", ".mise", "mise/config.toml", ".config/mise",
         ".config/mise.toml", ".rtx.toml", ".tool-versions", ".direnvrc", ".envrc.local", ".autoenv", ".autoenv.zsh",
         ".env.fish", "devenv.nix", "devenv.yaml", ".in", ".out", ".rvmrc", ".kshrc", ".cshrc", ".tcshrc", ".login",

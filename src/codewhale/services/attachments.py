@@ -36,7 +36,7 @@ class AttachmentReader:
         """Read and check them all. `no_images` says why images cannot be sent, "" where they can. Raises SessionError
         naming the attachment that cannot be sent, and what to do; nothing is sent then."""
         if len(attachments) > MOST:
-            raise SessionError(f"{len(attachments)} attachments are too many: a message takes {MOST}")
+            raise SessionError(f"{len(attachments)} attachments are too many: a message may have {MOST}")
         texts, images, size = [], [], 0
         for one in attachments:
             data = _bytes(one, workspace)
@@ -69,16 +69,14 @@ def _bytes(one: Attachment, workspace: str) -> bytes:
         raise SessionError(f"{_name(one)} cannot be attached: {one_line(one.path)}: {reason}") from None
     data = read_regular(fd, IMAGE_BYTES)
     if data is None:
-        raise SessionError(f"{_name(one)} cannot be attached: no regular file of at most {IMAGE_BYTES >> 20} MiB")
+        raise SessionError(f"{_name(one)} cannot be attached: it must be a file of at most {IMAGE_BYTES >> 20} MiB")
     return data
 
 
 def _text(one: Attachment, data: bytes) -> str:
     form = decode(data)
     if one.media_type.startswith("image/") or form is None:
-        raise SessionError(
-            f"{_name(one)} is neither text nor an image of a kind that models take (PNG, JPEG, GIF, WebP)"
-        )
+        raise SessionError(f"{_name(one)} is neither text nor a supported image (PNG, JPEG, GIF, WebP)")
     if len(data) > TEXT_BYTES:
         raise SessionError(f"{_name(one)} has {len(data):,} bytes; attached text may have {TEXT_BYTES >> 20} MiB")
     return f"Attached: {_name(one)}\n{fenced(form.text)}"

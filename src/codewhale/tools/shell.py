@@ -243,7 +243,7 @@ class ShellTools:
         except KeyError:
             raise unknown_job(self._jobs, call.session, args.task_id)
         text = (
-            f"Job {job.id} had ended already: {status_text(job)}." if was != "Running" else f"Job {job.id} was ended."
+            f"Job {job.id} had already ended: {status_text(job)}." if was != "Running" else f"Job {job.id} was ended."
         )
         data = {
             "status": job.status,

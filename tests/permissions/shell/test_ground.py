@@ -32,7 +32,7 @@ def test_odd_names_are_met_wherever_they_are(tmp_path: Path, name: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     assert paths.trouble_below([str(tmp_path)], str(tmp_path), "*") == ""
     (tmp_path / name).touch()
-    assert "odd name" in paths.trouble_below([str(tmp_path)], str(tmp_path), "*")
+    assert "unusual file name" in paths.trouble_below([str(tmp_path)], str(tmp_path), "*")
     assert paths.trouble_below([str(tmp_path)], str(tmp_path)) == ""
 
 

@@ -32,5 +32,5 @@ def test_these_do_not(path: str) -> None:
 
 
 def test_the_reason_names_the_file() -> None:
-    assert secret_file("a/b/.env") == ".env usually holds passwords and keys"
+    assert secret_file("a/b/.env") == ".env usually contains passwords or keys"
     assert secret_file("/home/x/.ssh/config") == ".ssh/ keeps credentials"

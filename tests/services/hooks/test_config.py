@@ -43,13 +43,13 @@ def test_every_event_is_taken_with_its_defaults() -> None:
         ({"condition": {"type": "moon"}}, "never met"),
         ({"condition": []}, "must be a table"),
         ({"condition": {"type": "exit_code", "code": 0}}, "only tool_call_after"),
-        ({"event": "session_start", "condition": {"type": "tool_name", "name": "x"}}, "no tool is called"),
+        ({"event": "session_start", "condition": {"type": "tool_name", "name": "x"}}, "no tool runs then"),
         ({"condition": {"type": "all", "conditions": []}}, "needs conditions"),
         ({"condition": {"type": "all", "conditions": [
             {"type": "mode", "mode": "plan"}, {"type": "mode", "mode": "yolo"}]}}, "cannot be plan and yolo"),
         ({"condition": {"type": "any", "conditions": [{"type": "all", "conditions": [
             {"type": "tool_name", "name": "a"}, {"type": "tool_name", "name": "b"}]}]}}, "cannot be a and b"),
-        ({"event": "shell_env", "background": True}, "is heard"),
+        ({"event": "shell_env", "background": True}, "cannot change what happens"),
     ],
 )  # fmt: skip
 def test_what_could_never_run_is_refused_and_the_rest_stands(fields: dict[str, Any], why: str) -> None:

@@ -66,7 +66,7 @@ def test_what_a_json_object_may_hold() -> None:
     }
     found = parse_answer(0, json.dumps(told), "", plain)
     assert (found.verdict, found.arguments, len(found.context)) == ("allow", {"a": 1}, 4096)
-    assert "none of allow, ask and deny" in parse_answer(0, '{"decision": "maybe"}', "", plain).fault
+    assert "not allow, ask or deny" in parse_answer(0, '{"decision": "maybe"}', "", plain).fault
     assert parse_answer(1, "", "broken\n", plain).fault == "it ended with exit code 1: broken"
     odd = parse_answer(0, '{"updatedInput": 3, "context": [], "text": 4, "reason": null}', "", plain)
     assert (odd.arguments, odd.context, odd.text) == (None, "", None)

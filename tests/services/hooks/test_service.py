@@ -174,7 +174,7 @@ async def test_hooks_are_listed_with_what_is_ignored(home: Path, workspace: Path
     (home / "config.toml").unlink()
     async with harness(home, workspace, []) as stage:
         said = await stage.client.submit(RunCommand(await stage.open(), "/hooks"))
-        assert said.text == "There are no hooks." and not stage.app.parts.services.built("hooks")
+        assert said.text == "No hooks." and not stage.app.parts.services.built("hooks")
 
 
 def project(workspace: Path, text: str) -> None:

@@ -326,7 +326,7 @@ async def test_hosts_and_keys_are_shown_in_an_order_one_can_read() -> None:
         provider(name, why="DEEP_KEY is not set", key_env="DEEP_KEY", base_url=f"https://api.{name}.example/v1")
         for name in names
     ]
-    rows += [provider("vllm", local=True, key_env="", why="nothing responds there now")]
+    rows += [provider("vllm", local=True, key_env="", why="nothing answers there now")]
     rows += [provider("odd", why="keys.toml can be read by others")]
     async with opened("firstrun", ANSWERS | {ListProviders: tuple(rows), FindLocal: ()}) as stage:
         assert stage.screen.list.current.key == "demo"

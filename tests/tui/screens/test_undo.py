@@ -18,7 +18,7 @@ def view(query: PreviewUndo) -> UndoView:
     return UndoView(TURNS, files, ("not taken back: d.py, line 3: it was changed since",), (DIFF,))
 
 
-DONE = said("Taken back in 1 file.\nrestored: a.py\n/restore back brings it back.")
+DONE = said("Taken back in 1 file.\nrestored: a.py\n/restore back redoes it.")
 
 
 async def test_it_shows_what_would_be_taken_back_and_does_it_on_yes() -> None:
@@ -28,7 +28,7 @@ async def test_it_shows_what_would_be_taken_back_and_does_it_on_yes() -> None:
         assert stage.client.ops == []
         await stage.press("ctrl+y")
         outcome = await stage.done()
-        assert outcome == ShowLine("Taken back in 1 file. restored: a.py /restore back brings it back.")
+        assert outcome == ShowLine("Taken back in 1 file. restored: a.py /restore back redoes it.")
         assert stage.client.ops == [RunCommand(SESSION, "/undo 1 yes")]
 
 

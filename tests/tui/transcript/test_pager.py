@@ -110,13 +110,15 @@ async def test_the_middle_of_a_long_output_is_read_searched_and_copied() -> None
 
 async def test_what_is_no_longer_kept_is_said_and_the_part_stays() -> None:
     async def ask(query: Query[Any]) -> Any:
-        raise SessionError("the whole output is no longer kept")
+        raise SessionError("the full output is no longer stored")
 
     async with shown() as (view, host, pilot):
         desk = ScreenContext(view._words, host.palette, ask, ask, {})
         card = CallCard(name="!", display=(TerminalBlock("make", "an end"),), shortened=9, call_id="c1")
         host.push_screen(Pager.of_block(TranscriptModel(), card, view._words, host.palette, desk))
-        await until(pilot, lambda: "Only a part can be shown: the whole output is no longer kept." in screen_text(host))
+        await until(
+            pilot, lambda: "Only a part can be shown: the full output is no longer stored." in screen_text(host)
+        )
         assert "an end" in screen_text(host)
 
 

@@ -53,6 +53,6 @@ def _host(routes: Routes, name: str) -> str:
     settings = routes.settings(name)
     host = host_of(settings.base_url)
     if not host:
-        raise ConfigError(f"provider {name} has no base_url that a key could be sent to")
+        raise ConfigError(f"provider {name} has no base_url, so there is nowhere to send a key")
     routes.build(name, "")
     return host

@@ -54,9 +54,9 @@ def _test(words: list[str], where: str, places: ShellPaths) -> None:
     counted = words[-1:] == ["]]"] and not _COUNTING.isdisjoint(words)
     for word in words:
         if word.startswith("-") and word not in _TESTS and not word[1:].isdigit():
-            ask("shell.option", f"test {word} is not known to only read")
+            ask("shell.option", f"test {word} may do more than read")
         if counted and word not in _TESTS and not word.isdigit():
-            ask("shell.expansion", "[[ works out what it counts with")
+            ask("shell.expansion", "[[ evaluates its numbers, which can run code")
         if word not in _TESTS and ("/" in word or word.startswith(".")):
             places.reading(word, where)
 
@@ -71,13 +71,13 @@ def _find(words: list[str], where: str, places: ShellPaths) -> None:
             roots = False
             value = next(rest, "")
             if secret(value):
-                ask("shell.secret-read", f"{value} is the name of a secret")
+                ask("shell.secret-read", f"{value} is named like a secret")
             if word in _FIND_FILES:
                 places.reading(value, where)
         elif word in _FIND_FLAGS:
             roots = roots and word in ("-L", "-H", "-P")
         elif word.startswith(("-", "(", "!")) or not roots:
-            ask("shell.option", f"find {word} is not known to only read")
+            ask("shell.option", f"find {word} may do more than read")
         else:
             places.reading(word, where)
 
@@ -91,7 +91,7 @@ def _sed(options: list[str], values: Values, operands: list[str]) -> str:
             if match is None or match.end() == at:
                 return f"the sed script {script!r} may do more than print"
             at = match.end()
-    return "" if scripts or {"version", "help"}.intersection(options) else "sed has no script"
+    return "" if scripts or {"version", "help"}.intersection(options) else "sed is given no script"
 
 
 def _awk(options: list[str], values: Values, operands: list[str]) -> str:
@@ -99,8 +99,8 @@ def _awk(options: list[str], values: Values, operands: list[str]) -> str:
     if operands and ">" in operands[0][operands[0].find("print") :] and "print" in operands[0]:
         return "the awk program may print into a file"
     if any("=" in word for word in operands[1:]):
-        return "awk takes an assignment for an operand"
-    return f"the awk program uses {match[0]}" if match else "" if operands else "awk has no program"
+        return "awk reads an argument as an assignment"
+    return f"the awk program uses {match[0]}" if match else "" if operands else "awk is given no program"
 
 
 def _jq(options: list[str], values: Values, operands: list[str]) -> str:
@@ -113,11 +113,11 @@ def _date(options: list[str], values: Values, operands: list[str]) -> str:
 
 
 def _number(options: list[str], values: Values, operands: list[str]) -> str:
-    return "" if all(re.fullmatch(r"\d{1,3}(?:\.\d+)?s?", word) for word in operands) else "its operand is no number"
+    return "" if all(re.fullmatch(r"\d{1,3}(?:\.\d+)?s?", word) for word in operands) else "argument is not a number"
 
 
 def _printf(options: list[str], values: Values, operands: list[str]) -> str:
-    return "" if operands else "printf has no format"
+    return "" if operands else "printf is given no format"
 
 
 def _ps(words: list[str], where: str, places: ShellPaths) -> None:
@@ -126,7 +126,7 @@ def _ps(words: list[str], where: str, places: ShellPaths) -> None:
     for word in rest:
         value = next(rest, "") if re.fullmatch(r"-[AaefF]*o|-[puCgtUG]", word) else None
         if value is not None and not (_PS_FIELDS if word.endswith("o") else _PS_NAMES).fullmatch(value):
-            ask("shell.option", f"ps {word} {value} is not known to only read")
+            ask("shell.option", f"ps {word} {value} may do more than read")
         if value is None and not _PS_WORDS.fullmatch(word):
             ask("shell.option", f"ps {word} may show the environment of programs")
 
@@ -139,18 +139,18 @@ def _names(options: list[str], values: Values, operands: list[str]) -> str:
 def _formats(options: list[str], values: Values, operands: list[str]) -> str:
     """Git checks a signature by a program that the repository may name."""
     bad = any(re.search(r"%[-+ ]?G|signature", value) for _, value in values)
-    return "a format with a signature starts the program that checks it" if bad else ""
+    return "a format that shows signatures starts the program that checks them" if bad else ""
 
 
 def _listing(options: list[str], values: Values, operands: list[str]) -> str:
     if why := _formats(options, values, operands):
         return why
-    return "" if not operands or _LISTS.intersection(options) else f"{operands[0]} would be made"
+    return "" if not operands or _LISTS.intersection(options) else f"{operands[0]} would be created"
 
 
 def _remote(options: list[str], values: Values, operands: list[str]) -> str:
     shown = not operands or (operands[0] == "get-url" and len(operands) == 2)
-    return "" if shown else "it may change or reach a remote"
+    return "" if shown else "it may change or contact a remote"
 
 
 def _config(options: list[str], values: Values, operands: list[str]) -> str:
@@ -161,21 +161,21 @@ def _config(options: list[str], values: Values, operands: list[str]) -> str:
 
 def _command(words: list[str], where: str, places: ShellPaths) -> None:
     if words[:1] not in (["-v"], ["-V"]) or any(word.startswith("-") for word in words[1:]):
-        ask("shell.option", "command runs what it names")
+        ask("shell.option", "command runs the program it names")
 
 
 def _tar(words: list[str], where: str, places: ShellPaths) -> None:
     if not words or not re.fullmatch(r"-?[vfzjJa]*t[vfzjJa]*|--list", words[0]):
-        ask("shell.write", "tar may unpack")
+        ask("shell.write", "tar may write files")
     for word in words[1:]:
         if (word.startswith("-") and not re.fullmatch(r"--file=[^:]*|-[fv]+|--verbose", word)) or ":" in word:
-            ask("shell.option", f"tar {word} is not known to only read")
+            ask("shell.option", f"tar {word} may do more than read")
         if not word.startswith("-v"):
             places.reading(word.removeprefix("--file="), where)
 
 
 def _unzip(options: list[str], values: Values, operands: list[str]) -> str:
-    return "" if {"l", "v", "Z", "z"}.intersection(options) else "unzip unpacks"
+    return "" if {"l", "v", "Z", "z"}.intersection(options) else "unzip writes files"
 
 
 # Whole command lines of their own kind, and looks at operands that were sorted already.

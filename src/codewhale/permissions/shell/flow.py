@@ -92,11 +92,11 @@ def remote_code(flow: DataFlow) -> Iterator[Harm]:
     for call in flow.telling:
         for source in flow.sources(call) if call.command.feeds and runs_input(call) else ():
             if fetches(source):
-                yield Harm("floor.remote-code", f"{call.name} runs what {source.name} fetches")
+                yield Harm("floor.remote-code", f"{call.name} runs what {source.name} downloads")
             if decodes(source):
                 yield Harm("floor.remote-code", f"{call.name} runs encoded text")
     if ran := _fetched_then_run(flow):
-        yield Harm("floor.remote-code", f"{ran} is fetched and run in one line")
+        yield Harm("floor.remote-code", f"{ran} is downloaded and run in one line")
 
 
 def _fetched_then_run(flow: DataFlow) -> str:
@@ -165,7 +165,7 @@ def exfiltration(flow: DataFlow) -> Iterator[Harm]:
         if table.flow["metadata"].search(call.text):
             yield Harm("floor.exfil", "it asks the machine's cloud for credentials")
         if table.flow["sockets"].search(call.text):
-            yield Harm("floor.exfil", f"{call.name} talks to a service that rules this machine")
+            yield Harm("floor.exfil", f"{call.name} talks to a service that controls this machine")
     if not senders:
         return
     telling = [word for call in flow.calls for word in _telling(call)]
@@ -173,7 +173,7 @@ def exfiltration(flow: DataFlow) -> Iterator[Harm]:
     hidden = next((word for word in telling if secret_word(word)), None)
     if hidden is not None:
         shown = hidden.text.replace(UNKNOWN, "") or f"${hidden.names[0]}"
-        yield Harm("floor.exfil", f"{shown} and {senders[0].name} in one line may send a secret away")
+        yield Harm("floor.exfil", f"{shown} and {senders[0].name} in one line may send a secret to another machine")
     for call in senders:
         if reason := _sent(call, flow.sources(call)):
             yield Harm("floor.exfil", reason)
@@ -205,12 +205,12 @@ def _sent(call: ShellCall, sources: list[ShellCall]) -> str:
     flow = harm().flow
     carried = [source for source in sources if not flow["facts"].match(source.text)]
     if call.command.carries and carried and ("lookups" in call.roles.sets or "fetchers" in call.roles.sets):
-        return f"{call.name} carries the output of {carried[0].name} away"
+        return f"{call.name} sends the output of {carried[0].name} away"
     if flow["local"].search(call.text):
         return ""
     dumps = next((source.name for source in carried if flow["dumps"].match(source.text)), "")
     if dumps:
-        return f"{call.name} sends away what {dumps} tells of this machine"
+        return f"{call.name} sends what {dumps} shows of this machine to another"
     reads = any("readers" in source.roles.sets for source in sources)
     reads = reads or any(redirect.op == "<" for redirect in call.command.redirects)
     if "sockets" in call.roles.sets or call.name == "openssl":
@@ -221,10 +221,10 @@ def _sent(call: ShellCall, sources: list[ShellCall]) -> str:
         return f"{call.name} sends local data to another machine"
     stranger = bool(flow["drops"].search(call.text))
     if (uploads or any("@" in value for value in data)) and (stranger or call.has("--post-file", "--body-file")):
-        return f"{call.name} puts a local file where strangers collect it"
+        return f"{call.name} uploads a local file"
     if stranger and reads:
-        return f"{call.name} puts local data where strangers collect it"
+        return f"{call.name} uploads local data"
     packed = [source.text for source in sources if source.name in ("tar", "zip", "find", "cpio", "7z", "rsync")]
     packed += [call.text] if call.name in ("scp", "rsync", "sftp", "rclone") else []
     whole = any(_WHOLE.search(text) for text in packed)
-    return f"{call.name} sends a whole home or system folder away" if whole else ""
+    return f"{call.name} sends a whole home or system folder to another machine" if whole else ""

@@ -120,7 +120,7 @@ def harm_of(call: ShellCall, places: ShellPaths) -> Iterator[Harm]:
         yield Harm("floor.destroy", lost)
     for path in written(call):
         if places.guarded(path, call.command.where):
-            yield Harm("floor.self-tamper", f"{call.name} writes {path}, which decides what starts or who may come in")
+            yield Harm("floor.self-tamper", f"{call.name} writes {path}, which controls what starts or who can log in")
         if places.system(path, call.command.where):
             yield Harm("floor.destroy", f"{call.name} writes {path}, which belongs to the system")
 
@@ -150,11 +150,11 @@ def _losses(call: ShellCall, places: ShellPaths) -> Iterator[str]:
             for word in _roots_of_find(texts):
                 lost = places.root(word, folder)
                 if lost and lost != "the whole workspace":
-                    yield f"find {word} with deletion hits {lost}"
+                    yield f"find {word} with deletion affects {lost}"
     if name == "rsync" and any(text.startswith("--del") for text in call.texts):
         lost = places.root((call.operands() or [""])[-1].rstrip("/") + "/", folder)
         if lost:
-            yield f"rsync with deletion hits {lost}"
+            yield f"rsync with deletion affects {lost}"
 
 
 def _roots_of_find(texts: list[str]) -> Iterator[str]:
@@ -190,11 +190,11 @@ def harm_of_redirect(redirect: Redirect, where: str, places: ShellPaths) -> Iter
     target = redirect.target.text
     if _CONNECTS.match(target):
         shell = any(name_of(fed.words[0]) in harm().names["shells"] for fed in redirect.feeds if fed.words)
-        yield Harm("floor.remote-code" if shell else "floor.exfil", "it opens a connection out of the machine")
+        yield Harm("floor.remote-code" if shell else "floor.exfil", "it opens a connection to another machine")
     if not target or redirect.op in ("<", "<<<", "<&") or (redirect.op == ">&" and target.isdigit()):
         return
     if places.guarded(target, where):
-        yield Harm("floor.self-tamper", f"{target} decides what starts or who may come in")
+        yield Harm("floor.self-tamper", f"{target} controls what starts or who can log in")
     if places.system(target, where):
         yield Harm("floor.self-tamper" if "sudoers" in target else "floor.destroy", f"{target} belongs to the system")
 
@@ -202,7 +202,7 @@ def harm_of_redirect(redirect: Redirect, where: str, places: ShellPaths) -> Iter
 def connection(text: str) -> Iterator[Harm]:
     """A connection that the shell itself would open, in text that no grammar reads."""
     if _CONNECTS.search(text):
-        yield Harm("floor.exfil", "it opens a connection out of the machine")
+        yield Harm("floor.exfil", "it opens a connection to another machine")
 
 
 def harm_of_code(call: ShellCall) -> Iterator[Harm]:
@@ -219,7 +219,7 @@ def bomb(line: ParsedLine) -> Iterator[Harm]:
     for command in line.commands:
         called = command.words[0].text if command.words else ""
         if command.within and called == command.within and (command.piped or command.background):
-            yield Harm("floor.destroy", "a function breeds itself without end")
+            yield Harm("floor.destroy", "a function calls itself without end (a fork bomb)")
 
 
 def secret_word(word: Word) -> bool:

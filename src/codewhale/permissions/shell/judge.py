@@ -70,7 +70,7 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
     if len(line) > LONGEST or len(line.encode("utf-8", "surrogatepass")) > LONGEST:
         return _overlong(line, context)
     if line.count("|") > _PIPES or _tangles(line) > _TANGLES:
-        return ShellJudgement("ask", "shell.tangle", "The line nests too many constructs to judge.")
+        return ShellJudgement("ask", "shell.tangle", "The command is nested too deeply to check.")
     look_anew()
     places = ShellPaths(context.workspace, context.home, context.folders)
     known = {"PWD": context.cwd or context.workspace, "HOME": context.home or "/home/you"}
@@ -97,13 +97,13 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
             _refuse_to_read(line, parsed)
         sandboxed = Readings(places, known["PWD"]).line(steps, bool(context.stdin))
         if runs:
-            ask("shell.construct", "it may run what it is given as input")
+            ask("shell.construct", "it may run its input as a program")
         if sandboxed and not context.sandbox:
-            ask("shell.sandbox", "it only reads, but a project can choose what it starts and no sandbox is here")
+            ask("shell.sandbox", "it only reads, but the project can decide what it starts, and there is no sandbox")
     except AskedError as asked:
         rule = _asked(asked.rule, floor.calls, parsed)
         profile = "none" if rule in _A_PERSONS else "workspace-write"
-        return ShellJudgement("ask", rule, f"Asked, because {asked.why}.", commands, profile, plain, runs)
+        return ShellJudgement("ask", rule, f"Needs approval: {asked.why}.", commands, profile, plain, runs)
     profile = "read-only" if context.sandbox else "none"
     return ShellJudgement("allow", "shell.reads", "It only reads.", commands, profile, plain)
 
@@ -115,8 +115,8 @@ def _overlong(line: str, context: ShellContext) -> ShellJudgement:
         if judged.verdict == "deny":
             return judged
     if len(pieces) > _PIECES:
-        return ShellJudgement("ask", "shell.tangle", f"The line is longer than {LONGEST} bytes, of very many commands.")
-    return ShellJudgement("ask", "shell.length", f"The line is longer than {LONGEST} bytes: too long to judge.")
+        return ShellJudgement("ask", "shell.tangle", f"The line is longer than {LONGEST} bytes, in too many commands.")
+    return ShellJudgement("ask", "shell.length", f"The command is longer than {LONGEST} bytes, too long to check.")
 
 
 def _tangles(line: str) -> int:
@@ -126,13 +126,13 @@ def _tangles(line: str) -> int:
 def _refuse_to_read(text: str, line: ParsedLine) -> NoReturn:
     """Ask, with the reason why the line is not one that every shell reads alike."""
     if odd := odd_character(text):
-        ask("shell.bytes", f"it holds the character {odd}, which may look like another")
+        ask("shell.bytes", f"it contains the character {odd}, which can be mistaken for another")
     written = next((redirect for redirect in line.redirects if ">" in redirect.op and redirect.target.text), None)
     if written is not None and written.target.text not in ("/dev/null", "1", "2"):
         ask("shell.redirect", f"it redirects to {written.target.text}")
     if line.shapes:
         ask("shell.construct", f"it holds {line.shapes[0]}")
-    ask("shell.construct", "it is written in a way that shells may read differently")
+    ask("shell.construct", "shells may read this line differently")
 
 
 def _agree(strict: list[list[str | None]], line: ParsedLine) -> bool:

@@ -98,7 +98,7 @@ def trouble_below(
             if not folder_there and not wanted.match(entry.name):
                 continue
             if names and _ODD.search(entry.name):
-                return f"{entry.name!r} is an odd name for a file"
+                return f"{entry.name!r} is an unusual file name"
             if names and not folder_there and avoided(entry.path):
                 return f"{entry.name} may hold a secret"
             if linked and entry.is_symlink():
@@ -150,9 +150,9 @@ def secret_file(path: str) -> str:
     if _HARMLESS.fullmatch(name):
         return ""
     if _ENV.fullmatch(name):
-        return f"{name} usually holds passwords and keys"
+        return f"{name} usually contains passwords or keys"
     if _NAMES.fullmatch(name):
-        return f"{name} is named like a file of keys or passwords"
+        return f"{name} has the name of a file with keys or passwords"
     folder = next((part for part in plain.split("/")[:-1] if part in _FOLDERS), "")
     return f"{folder}/ keeps credentials" if folder else ""
 
@@ -242,7 +242,7 @@ class ShellPaths(Struct, frozen=True):
     def _reading(self, text: str, folder: str) -> None:
         path = self.absolute(text, folder)
         if not path:
-            ask("shell.expansion", "it names a path that is not known before it runs")
+            ask("shell.expansion", "it names a path that is only known when it runs")
         if secret(self.below(path)):
             ask("shell.secret-read", f"{text} may hold a secret")
         if _OPEN.fullmatch(path):
@@ -256,7 +256,7 @@ class ShellPaths(Struct, frozen=True):
             return
         top = real_path(self.workspace)
         if not beneath(real, top):
-            ask("shell.outside", f"{text} is a link that leads out of the workspace")
+            ask("shell.outside", f"{text} is a link out of the workspace")
         if secret(real[len(top) :]):
             ask("shell.secret-read", f"{text} leads to what may hold a secret")
 
@@ -268,7 +268,7 @@ class ShellPaths(Struct, frozen=True):
     def odd_names(self, lister: list[str]) -> str:
         """Why a list of the files of the workspace may hold more than names, or names of what lies elsewhere."""
         if lister[0] == "git":
-            return "the index of git is not looked into; use find or rg --files"
+            return "files in git's index cannot be checked; use find or rg --files"
         names, linked = "*", lister[0] in ("find", "fd", "fdfind")
         if lister[0] == "find" and not {"-o", "-or", ",", "!", "-not", "(", "-iname"}.intersection(lister):
             names = next((value for option, value in pairwise(lister) if option == "-name"), names)
@@ -324,7 +324,7 @@ class ShellPaths(Struct, frozen=True):
         pattern for all of a folder's content stands for the folder."""
         base = _EVERYTHING.sub("", text)
         if UNKNOWN in base:
-            return "whatever is at the root" if re.fullmatch(r"\0+/+", base) else ""
+            return "everything at the root" if re.fullmatch(r"\0+/+", base) else ""
         path = self.absolute(base or ".", folder)
         if not path:
             return ""

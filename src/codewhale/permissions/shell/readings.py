@@ -61,7 +61,7 @@ class Readings:
     def line(self, steps: tuple[Pipeline, ...], fed: bool) -> bool:
         """Whether the line needs the sandbox to do no more than reading. Asks about the first thing that is more."""
         if not steps:
-            ask("shell.construct", "there is no command in it")
+            ask("shell.construct", "it contains no command")
         self._script(steps, _State({}, (self._folder,), fed=fed), 0)
         return self._sandboxed
 
@@ -92,7 +92,7 @@ class Readings:
             self._files(stage, own, depth)
             if isinstance(stage, Simple):
                 if len(step.stages) == 1 and [term.text for term in stage.words] == ["env"]:
-                    ask("shell.unknown", "env alone shows the whole environment")
+                    ask("shell.unknown", "env without a command prints all environment variables")
                 words = self._simple(stage, own, before if number else None, depth)
                 before = None if before is None else [*before, words]
             else:
@@ -106,7 +106,7 @@ class Readings:
             self._one(term, state, depth)
         for term in stage.reads:
             if len(term.parts) != 1 or term.text is None or not term.bare or term.parts[0].kind != "text":
-                ask("shell.redirect", "it redirects from what is not a plain name")
+                ask("shell.redirect", "it redirects from something other than a plain file name")
             self._places.reading(term.text, *state.folders)
 
     def _block(self, block: Compound, state: _State, depth: int) -> None:
@@ -119,7 +119,7 @@ class Readings:
         elif block.kind == "while":
             ends = block.bodies[0][-1].stages[-1]
             if not (isinstance(ends, Simple) and ends.words and ends.words[0].text in ("read", "[", "[[", "test")):
-                ask("shell.construct", "a loop may go on for ever")
+                ask("shell.construct", "a loop may never end")
             self._forget(block, state)
             for body in block.bodies:
                 self._round(body, state, depth)
@@ -176,7 +176,7 @@ class Readings:
         """Look at one command; its words."""
         self._left -= 1
         if self._left < 0:
-            ask("shell.construct", "it runs very many commands")
+            ask("shell.construct", "it runs too many commands")
         first = command.words[0].text if command.words else None
         for name, term in command.assigns:
             value = self._one(term, state, depth)
@@ -210,7 +210,7 @@ class Readings:
         target = next((text for text in operands if text not in ("-P", "-L", "-e", "--")), "")
         moved = tuple(self._places.absolute(target, folder) for folder in state.folders)
         if not target or target == "-" or "" in moved:
-            ask("shell.expansion", "the folder is not known before it runs")
+            ask("shell.expansion", "its folder is only known when it runs")
         state.failed = () if all(map(is_folder, moved)) else state.folders
         state.folders = moved
 
@@ -220,13 +220,13 @@ class Readings:
             self._sandboxed |= only_reads(Candidate(words, state.folders, fed=state.fed), self._places)
             return
         if depth >= DEEPEST:
-            ask("shell.construct", "commands are wrapped more than three times")
+            ask("shell.construct", "commands are wrapped in others more than three levels deep")
         if inner.line is not None:
             steps = read(inner.line)
             if steps is None or (program(words[0]) == "zsh" and not _plain(steps)):
-                ask("shell.construct", "it is written in a way that shells may read differently")
+                ask("shell.construct", "shells may read this line differently")
             if not steps:
-                ask("shell.construct", "there is no command in it")
+                ask("shell.construct", "it contains no command")
             self._script(steps, _State({}, state.folders, fed=state.fed), depth + 1)
         elif inner.more:
             self._listed(before)
@@ -247,10 +247,10 @@ class Readings:
             "git": texts[:1] == ["ls-files"],
         }
         if not lists.get(name, False) or any(not other or other[0] not in _LISTED for other in others):
-            ask("shell.construct", "xargs takes words from where any may come")
+            ask("shell.construct", "xargs takes arguments from input that is not known yet")
         why = self._places.odd_names(first)
         if why:
-            ask("shell.construct", f"xargs may take the name of a file for more than one: {why}")
+            ask("shell.construct", f"xargs may split this file name into several: {why}")
 
     # ------------------------------------------------------------------ words
 
@@ -276,13 +276,13 @@ class Readings:
             elif loop and part.kind == "output":
                 return [UNKNOWN], ""
             elif not value or re.search(r"\s", value) or (UNKNOWN in value and not tame):
-                ask("shell.expansion", "a value that is not quoted may become several words")
+                ask("shell.expansion", "an unquoted value may become several words")
             else:
                 glob = glob or bool(re.search(r"[*?\[]", value))
         if not glob:
             return [text], ""
         if UNKNOWN in text or not literal:
-            ask("shell.expansion", "a pattern is not known before it runs")
+            ask("shell.expansion", "a pattern is only known when it runs")
         return self._expanded(text, state), text
 
     def _expanded(self, text: str, state: _State) -> list[str]:
@@ -290,10 +290,10 @@ class Readings:
         for folder in state.folders:
             self._places.reading(text, folder)
             expanded = expand(text, folder)
-            names.update(dict.fromkeys(expanded or ask("shell.expansion", f"{text} stands for very many names")))
+            names.update(dict.fromkeys(expanded or ask("shell.expansion", f"{text} matches too many names")))
         bad = next((name for name in names if name != text and name.startswith(("-", "@", "+"))), "")
         if bad:
-            ask("shell.expansion", f"{bad} is the name of a file and may become an option; write ./{text}")
+            ask("shell.expansion", f"{bad} is a file name that can be read as an option; write ./{text}")
         return list(names)
 
     def _part(self, part: Part, state: _State, depth: int) -> tuple[str, bool]:
@@ -319,7 +319,7 @@ class Readings:
     def _number(self, text: str, state: _State) -> str:
         for name in re.findall(r"[a-z_]\w*", text):
             if not (state.variables.get(name) or "").isdigit():
-                ask("shell.expansion", f"the value of ${name} is not known before it runs")
+                ask("shell.expansion", f"the value of ${name} is only known when it runs")
         return "-1" if "-" in text else "0"
 
     def _variable(self, name: str, state: _State) -> tuple[str, bool]:
@@ -331,7 +331,7 @@ class Readings:
         if name == "HOME" and self._places.home:
             return self._places.home, True
         if _SECRET.search(name) or not re.fullmatch(r"[A-Z][A-Z0-9_]*", name):
-            ask("shell.expansion", f"the value of ${name} is not known before it runs")
+            ask("shell.expansion", f"the value of ${name} is only known when it runs")
         return UNKNOWN, True
 
 

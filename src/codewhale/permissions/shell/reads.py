@@ -40,10 +40,10 @@ def why_more(folder: str, command: str) -> str:
     until one look at a line is over."""
     repository = find_repository(folder)
     if repository is None and named_elsewhere(folder):
-        return "its .git names a repository that does not name it"
+        return "its .git points to a repository that does not point back"
     bare = _bare_at(folder, repository.root if repository is not None else "/")
     if bare:
-        return f"{bare} looks like the inside of a repository"
+        return f"{bare} looks like the inside of a Git repository"
     if repository is None:
         return ""
     for file in (os.path.join(repository.common, "config"), os.path.join(repository.gitdir, "config.worktree")):
@@ -54,9 +54,9 @@ def why_more(folder: str, command: str) -> str:
             if not _IDLE.fullmatch(name) and not (name == "core.pager" and value in ("", "cat")):
                 return f"its setting {name} may start a program"
             if name == "core.hookspath" and _hooked(os.path.join(repository.root, os.path.expanduser(value))):
-                return "it has a hook that reading starts"
+                return "it has a Git hook that runs on reading"
     if _hooked(os.path.join(repository.common, "hooks")):
-        return "it has a hook that reading starts"
+        return "it has a Git hook that runs on reading"
     return _submodule(repository) if command in _DEEP else ""
 
 
@@ -96,13 +96,13 @@ def _submodule(repository: Repository) -> str:
         if data is None or struct.pack(">I", _GITLINK) not in data:
             continue
         if not _small_names(repository):
-            return "repositories may be in it"
+            return "it may contain repositories"
         try:
             inside = [path for path in _gitlinks(data) if os.path.lexists(os.path.join(repository.root, path, ".git"))]
         except (ValueError, struct.error):
-            return "repositories may be in it"
+            return "it may contain repositories"
         if inside:
-            return f"the repository {inside[0]} in it has settings of its own"
+            return f"the repository {inside[0]} in it has its own settings"
     return ""
 
 
@@ -158,7 +158,7 @@ def only_reads(call: Candidate, places: ShellPaths) -> bool:
     """Whether one command needs the sandbox to do no more than reading; asks about one that may do more."""
     name, folders = program(call.words[0]), call.folders
     if not name:
-        ask("shell.unknown", f"{call.words[0].text} is not surely one of the system's programs")
+        ask("shell.unknown", f"{call.words[0].text} may not be the system's own program")
     if planted := program_in(places.workspace, name):
         ask("shell.project-code", f"{planted} stands where {name} is looked for")
     rest = [word.text for word in call.words[1:]]
@@ -175,13 +175,13 @@ def only_reads(call: Candidate, places: ShellPaths) -> bool:
         rules, rest = reads().git.get(rest[0]) if rest else None, rest[1:]
         for folder in folders if rules is not None else ():
             if why := why_more(folder, name.partition(" ")[2]):
-                ask("shell.repository", f"git there may run programs or read elsewhere: {why}")
+                ask("shell.repository", f"git there may run programs or read other places: {why}")
     else:
         rules = reads().programs.get(name)
     if rules is None:
-        ask("shell.unknown", f"{name} is not known to only read")
+        ask("shell.unknown", f"{name} may do more than read")
     if call.more and (not rules.any or rules.at):
-        ask("shell.option", f"{name} may take the name of a file for an option")
+        ask("shell.option", f"{name} may read a file name as an option")
     for word in call.words[1:]:
         if doubt := _doubt(word, rules):
             ask("shell.expansion", doubt)
@@ -204,7 +204,7 @@ def _asks_version(name: str, rest: list[str], call: Candidate, places: ShellPath
     looks += [places.shadowed] if module else []
     looks += [places.loaded] if (module or name) in questions["loading"] else []
     if why := next((why for look in looks for folder in call.folders if (why := look(folder))), ""):
-        ask("shell.project-code", f"a file of the project decides what runs: {why}")
+        ask("shell.project-code", f"a file in the project decides what runs: {why}")
     if call.fed and not roles(name).sets.isdisjoint(("shells", "interpreters")):
         ask("shell.construct", f"{name} may run what it reads")
     return True
@@ -222,14 +222,14 @@ def _doubt(word: Word, rules: Reads) -> str:
     """Why it is not known well enough what a word will be. What is not known may stand where everything is text. A
     pattern may, where every name it can stand for begins with what cannot be an option, and is not hidden."""
     if UNKNOWN in word.text and not (rules.text and (rules.any or rules.check in _UNKNOWN_TEXT)):
-        return "a value is not known before it runs"
+        return "a value is only known when it runs"
     if not word.glob:
         return ""
     pattern = word.names[0]
     head = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
     free = rules.any and not rules.at and ((rules.star and pattern == "*") or bool(_SUFFIX.fullmatch(pattern)))
     if (not head and not free) or (head.startswith("-") and "=" not in head):
-        return f"{pattern} may become an option: a file can be named like one; write ./{pattern.lstrip('-')}"
+        return f"{pattern} may be read as an option if a file is named so; write ./{pattern.lstrip('-')}"
     hidden = any(part.startswith(".") and re.search(r"[*?]", part) for part in pattern.split("/"))
     return f"{pattern} may stand for hidden files" if hidden or "[" in pattern else ""
 
@@ -242,15 +242,15 @@ def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], p
     kinds = SortedWords([], [], [])
     bad = _loosely(rules, words, kinds) if rules.any else _strictly(rules, words, kinds)
     if bad:
-        ask("shell.option", f"{name} {bad} is not known to only read")
+        ask("shell.option", f"{name} {bad} may do more than read")
     count, first = len(kinds.operands), kinds.operands[0] if kinds.operands else ""
     if not rules.least <= count <= rules.most:
-        ask("shell.option", f"{name} with {count} operands may do more than read")
+        ask("shell.option", f"{name} with {count} arguments may do more than read")
     if rules.words and first not in rules.words:
-        ask("shell.option", f"{name} {first} is not known to only read")
+        ask("shell.option", f"{name} {first} may do more than read")
     why = CHECKS[rules.check](kinds.options, kinds.values, kinds.operands) if rules.check else ""
     if not why and rules.at and any(word.startswith("@") for word in kinds.operands):
-        why = f"{name} takes options from the file behind @"
+        why = f"{name} takes options from the file after @"
     if not why and rules.follows.intersection(kinds.options):
         why = next((why for where in folders if (why := places.links(_operands(rules, kinds), where))), "")
     if why:
@@ -309,7 +309,7 @@ def _strictly(rules: Reads, words: list[str], kinds: SortedWords) -> str:
             allowed, waiting = (_long if word.startswith("--") else _short)(rules, word.lstrip("-"), kinds)
             if not allowed or word.startswith("---"):
                 return word
-    return f"without the value of {waiting}" if waiting else ""
+    return f"the value is missing of {waiting}" if waiting else ""
 
 
 def _long(rules: Reads, word: str, kinds: SortedWords) -> tuple[bool, str]:

@@ -108,7 +108,7 @@ def read_hooks(tree: object, origin: str, project: bool = False) -> tuple[tuple[
             if number > MOST_HOOKS:
                 raise HookError(f"there are more than {MOST_HOOKS}")
             if not isinstance(row, dict):
-                raise HookError("it is no table")
+                raise HookError("it is not a table")
             if row.get("enabled", True) is not False:
                 hooks.append(_hook(row, origin, project, number))
         except HookError as error:
@@ -130,13 +130,13 @@ def _hook(row: dict[str, Any], origin: str, project: bool, number: int) -> Hook:
     if sandbox not in _SANDBOXES:
         raise HookError(f"sandbox {sandbox!r} is not one of {', '.join(_SANDBOXES)}")
     if project and (sandbox == "none" or row.get("network") or event == SHELL_ENV):
-        raise HookError("a project's hook stays in the sandbox, without the network, and sets no environment")
+        raise HookError("a project's hook runs in the sandbox, without network, and cannot set environment variables")
     name = row.get("name", f"{event} {number}")
     if not isinstance(name, str) or not name.isprintable() or len(name) > 100:
         raise HookError("name must be a short text")
     background = _flag(row, "background", False)
     if background and event in (SHELL_ENV,):
-        raise HookError("nothing that a hook in the background says is heard")
+        raise HookError("a hook in the background cannot change what happens")
     condition = _condition(row.get("condition", {"type": "always"}), event)
     _refuse_contradiction(condition)
     return Hook(
@@ -183,7 +183,7 @@ def _condition(raw: Any, event: str, depth: int = 0) -> Condition:
                 raise HookError(f"condition {kind} needs conditions")
             return Condition(kind, "", tuple(_condition(part, event, depth + 1) for part in parts))
         case "tool_name" | "tool_category" if event not in _WITH_TOOL:
-            raise HookError(f"condition {kind} is never met at {event}: no tool is called there")
+            raise HookError(f"condition {kind} is never met at {event}: no tool runs then")
         case "exit_code" if event != AFTER:
             raise HookError(f"condition exit_code is never met at {event}: only {AFTER} knows one")
         case "tool_name" if isinstance(value, str) and value:

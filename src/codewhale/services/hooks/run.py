@@ -59,7 +59,7 @@ async def run_hook(hook: Hook, moment: HookMoment, facts: dict[str, str], redact
     if done.timed_out:
         return HookAnswer(fault=f"it did not end within {hook.seconds:g} seconds")
     if done.over:
-        return HookAnswer(fault=f"it took too much ({done.over})")
+        return HookAnswer(fault=f"it used too much ({done.over})")
     stdout, stderr = (text.decode("utf-8", "replace") for text in (done.stdout, done.stderr))
     return parse_answer(done.exit_code, stdout, stderr, redact)
 
@@ -121,7 +121,7 @@ def _printed_answer(stdout: str) -> HookAnswer:
     row |= inner if isinstance(inner, dict) else {}
     word = next((str(row[key]).lower() for key in _VERDICT_KEYS if key in row), "")
     if word not in _VERDICTS:
-        return HookAnswer(fault=f"its verdict {one_line(word, 40)!r} is none of allow, ask and deny")
+        return HookAnswer(fault=f"its verdict {one_line(word, 40)!r} is not allow, ask or deny")
     arguments = row.get("updatedInput", row.get("updated_input"))
     context = row.get("context", row.get("additionalContext"))
     text_put = row.get("text")

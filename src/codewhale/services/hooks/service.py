@@ -203,14 +203,12 @@ class Hooks:
         else:
             answer = await run_hook(hook, moment, self._facts(moment.session), self._redact(moment.session))
         if answer.fault:
-            self._warn(moment.session, f"The hook {hook.name} ({hook.event}) counts for nothing: {answer.fault}")
+            self._warn(moment.session, f"The hook {hook.name} ({hook.event}) is ignored: {answer.fault}")
         return answer
 
     def _leave_behind(self, hook: Hook, moment: HookMoment) -> HookAnswer:
         if len(self._behind) >= MOST_BEHIND:
-            self._warn(
-                moment.session, f"The hook {hook.name} was left out: {MOST_BEHIND} run in the background already"
-            )
+            self._warn(moment.session, f"The hook {hook.name} was skipped: {MOST_BEHIND} already run in the background")
             return HookAnswer()
         task = asyncio.create_task(run_hook(hook, moment, self._facts(moment.session), self._redact(moment.session)))
         self._behind.add(task)

@@ -42,9 +42,9 @@ class UserCommands:
         """Run a command line to its end; its exit code, None when a signal ended it. Raises SessionError for one that
         cannot be started and while another runs."""
         if session in self._begun:
-            raise SessionError("a command of yours is running; wait for its end or interrupt it")
+            raise SessionError("your command is still running; stop it or wait until it ends")
         if "\0" in command or len(command) > LONGEST:
-            raise SessionError(f"a command has at most {LONGEST:,} characters, and no NUL")
+            raise SessionError(f"a command may have at most {LONGEST:,} characters, and no NUL")
         self._begun.add(session)
         try:
             return await self._run(session, workspace, command)

@@ -115,7 +115,7 @@ class SkillStore:
     def _untrusted(self, place: SkillFolder, file: str, read: _SkillFile) -> str:
         if not place.workspace or self._trust.holds(file, read.digest):
             return ""
-        return "it is not trusted; to use it: codewhale trust add " + one_line(file)
+        return "not trusted; to use it: codewhale trust add " + one_line(file)
 
 
 def _shadowed(read: _SkillFile, skills: dict[str, Skill]) -> str:
@@ -126,7 +126,7 @@ def _shadowed(read: _SkillFile, skills: dict[str, Skill]) -> str:
 def _understood(file: str, stamp: tuple[int, int, int]) -> _SkillFile:
     data = read_markdown(file, FILE_LIMIT)
     if data is None:
-        return _SkillFile(stamp, "", problem=f"it is no regular file of at most {FILE_LIMIT:,} bytes")
+        return _SkillFile(stamp, "", problem=f"it is it must be a regular file of at most {FILE_LIMIT:,} bytes")
     digest, text = sha256(data).hexdigest(), data.decode("utf-8", "replace")
     folder = os.path.basename(os.path.dirname(file))
     head, _ = split_head(text)
@@ -134,12 +134,12 @@ def _understood(file: str, stamp: tuple[int, int, int]) -> _SkillFile:
         title = re.search(r"^#+[ \t]+(\S.*)$", text[:HEAD_LIMIT], re.MULTILINE)
         members: dict[str, Any] = {"description": title.group(1)} if title else {}
     elif len(head) > HEAD_LIMIT:
-        return _SkillFile(stamp, digest, problem=f"its head is longer than {HEAD_LIMIT:,} characters")
+        return _SkillFile(stamp, digest, problem=f"its header is longer than {HEAD_LIMIT:,} characters")
     else:
         members = head_members(head)
     name, description = members.get("name", folder), members.get("description")
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return _SkillFile(stamp, digest, problem="its name is not 1 to 64 letters, digits, hyphens, dots or colons")
+        return _SkillFile(stamp, digest, problem="the name must be 1 to 64 letters, digits, hyphens, dots or colons")
     if not isinstance(description, str) or not description.strip():
         return _SkillFile(stamp, digest, problem="it has no description")
     return _SkillFile(stamp, digest, name, description.strip())
