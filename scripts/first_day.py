@@ -123,7 +123,7 @@ class Person:
 
     def ready(self) -> str:
         """Wait until a card takes answers; the screen then."""
-        return self.pane.until(lambda text: "↑↓ move" in text and "once you stop typing" not in text)
+        return self.pane.until(lambda text: "↑↓ move" in text and "stop typing first" not in text)
 
     def choose(self, words: str) -> None:
         """Go to the row of a card that has these words, up or down, and press Enter."""

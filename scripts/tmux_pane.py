@@ -51,7 +51,7 @@ class Pane:
     def waits(self) -> None:
         """Wait until an answer counts: not before nobody types any more."""
         until = time.monotonic() + SECONDS
-        while "once you stop typing" in self.picture(colours=False) and time.monotonic() < until:
+        while "stop typing first" in self.picture(colours=False) and time.monotonic() < until:
             time.sleep(0.1)
 
     def press(self, *keys: str) -> None:

@@ -55,7 +55,7 @@ def asked(world: World, card: str, **how: Any) -> Terminal:
     term = world.open(**how)
     term.type("go\r")
     term.sees(title)
-    term.until(lambda text: "↑↓ move" in text and "answers count once" not in text)
+    term.until(lambda text: "↑↓ move" in text and "stop typing first" not in text)
     return term
 
 
@@ -130,7 +130,7 @@ def test_what_was_written_before_is_kept_while_a_card_is_answered(world: World) 
     term.sees("› half a thought", "(your text is kept")
     term.type("\x1by")
     term.until(lambda text: "half a thought" not in text and "(your text is kept" not in text)
-    term.until(lambda text: "answers count once" not in text)
+    term.until(lambda text: "stop typing first" not in text)
     term.type("\r")
     term.sees("Over.")
     term.type("\x13")
@@ -250,7 +250,7 @@ def test_a_card_stands_through_other_sizes_and_garbage(world: World, size: tuple
     untouched(world)
     term.type("\x15" * 3 + "\x13")
     term.type("\x1by")
-    term.until(lambda text: "› " in text and "answers count once" not in text and "to answer" not in text)
+    term.until(lambda text: "› " in text and "stop typing first" not in text and "to answer" not in text)
     untouched(world)
 
 

@@ -25,7 +25,7 @@ async def test_a_card_takes_its_share_at_most(size: tuple[int, int]) -> None:
 async def test_a_card_tells_when_answers_count() -> None:
     async with asked([approval()]) as stage:
         await stage.armed()
-        assert "answers count" not in screen_text(stage.host)
+        assert "stop typing first" not in screen_text(stage.host)
         await stage.press("tab")
         await until(stage.pilot, lambda: "alt+y to answer" in screen_text(stage.host))
 

@@ -25,7 +25,7 @@ ANSWERS = {ListFormer: ROWS, PreviewRewind: view}
 
 async def test_the_latest_message_stands_first_with_what_would_go() -> None:
     async with opened("rewind", ANSWERS, size=(120, 40)) as stage:
-        text = await stage.shown("1 message goes", "reverted: a.py", "not taken back: d.py", "- new", "+ old")
+        text = await stage.shown("1 message and its answer", "reverted: a.py", "not taken back: d.py", "- new", "+ old")
         assert text.index("Two") < text.index("One")
         await stage.press("down")
         await stage.shown("2 messages go")
@@ -39,7 +39,7 @@ async def test_it_forks_before_a_message_and_undoes_the_last_rewind() -> None:
         assert await stage.done() == RunLine("/fork 2")
         await stage.open("rewind")
         await stage.press("down", "down")
-        await stage.shown("stand again as before the")
+        await stage.shown("from before the last")
         await stage.press("alt+f", "enter")
         assert await stage.done() == RunLine("/rewind back")
 
@@ -61,7 +61,7 @@ async def test_hostile_words_and_failures_are_shown_as_text() -> None:
     rows = (FormerMessage(1, HOSTILE * 50, ""),)
     answers: dict[type, Any] = {ListFormer: rows, PreviewRewind: RewindView((HOSTILE,), why=HOSTILE)}
     async with opened("rewind", answers) as stage:
-        await stage.shown("1 message goes")
+        await stage.shown("1 message and its answer")
         stage.clean()
     async with opened("rewind", {ListFormer: ROWS, PreviewRewind: CodeWhaleError("the disk is full")}) as stage:
         await stage.shown("the disk is full")
