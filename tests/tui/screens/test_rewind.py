@@ -25,10 +25,10 @@ ANSWERS = {ListFormer: ROWS, PreviewRewind: view}
 
 async def test_the_latest_message_stands_first_with_what_would_go() -> None:
     async with opened("rewind", ANSWERS, size=(120, 40)) as stage:
-        text = await stage.shown("1 message and its answer", "reverted: a.py", "not taken back: d.py", "- new", "+ old")
+        text = await stage.shown("1 message and", "reverted: a.py", "not taken back: d.py", "- new", "+ old")
         assert text.index("Two") < text.index("One")
         await stage.press("down")
-        await stage.shown("2 messages go")
+        await stage.shown("2 messages and")
         await stage.press("enter")
         assert await stage.done() == OpenScreen("rewind_parts", "1") and stage.client.ops == []
 
@@ -49,7 +49,7 @@ async def test_each_part_is_looked_at_before_it_is_chosen() -> None:
         async with opened("rewind_parts", ANSWERS, "1", size=(120, 40)) as stage:
             await stage.press(*keys)
             text = await stage.shown("Files stay as they are." if part == "conversation" else "reverted: a.py")
-            assert ("2 messages go" in text) is (part != "files")
+            assert ("2 messages and" in text) is (part != "files")
             await stage.press("enter")
             assert await stage.done() == RunLine(f"/rewind 1 {part} yes")
     async with opened("rewind_parts", ANSWERS, "1") as stage:
@@ -61,7 +61,7 @@ async def test_hostile_words_and_failures_are_shown_as_text() -> None:
     rows = (FormerMessage(1, HOSTILE * 50, ""),)
     answers: dict[type, Any] = {ListFormer: rows, PreviewRewind: RewindView((HOSTILE,), why=HOSTILE)}
     async with opened("rewind", answers) as stage:
-        await stage.shown("1 message and its answer")
+        await stage.shown("1 message and")
         stage.clean()
     async with opened("rewind", {ListFormer: ROWS, PreviewRewind: CodeWhaleError("the disk is full")}) as stage:
         await stage.shown("the disk is full")
