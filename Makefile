@@ -48,7 +48,7 @@ golden: $(STAMP) ## take the head bytes as they are now for the ones checked in:
 	@$(PY) tests/house/test_golden.py
 	@git --no-pager diff --stat -- tests/house/golden
 
-format: $(STAMP) ## format and mend what ruff can mend
+format: $(STAMP) ## format and fix what ruff can fix
 	@$(PY) -m ruff format .
 	@$(PY) -m ruff check --fix .
 
@@ -131,7 +131,7 @@ ignore-trees: $(STAMP) ## 2,000 random trees with ignore rules, each path judged
 escapes: $(STAMP) ## try a hundred ways out of the sandbox, as root and as an ordinary user
 	@$(PY) scripts/escapes.py
 
-weak-model: $(STAMP) ## what mending calls is worth to a model that errs, over 20 tasks and 50 seeds
+weak-model: $(STAMP) ## what repairing calls is worth to a model that errs, over 20 tasks and 50 seeds
 	@$(PY) scripts/weak_model.py
 
 peers-cases: $(STAMP) ## 58 damaged answers through the front door, at a lenient and a strict endpoint

@@ -47,7 +47,7 @@ SHOP = "".join(
 )
 
 
-def mend() -> Policy:
+def fix() -> Policy:
     """Look, edit, run the tests, tell."""
     yield Turn("I look at what the function does.", (("read_file", {"path": "basket.py"}),))
     edit = {"path": "basket.py", "search": "100 + discount", "replace": "100 - discount"}
@@ -59,7 +59,7 @@ def mend() -> Policy:
 
 def push() -> Policy:
     """Ask for what a person must allow."""
-    yield Turn("It is mended. I push it.", (("exec_shell", {"command": "git push origin main"}),))
+    yield Turn("It is fixed. I push it.", (("exec_shell", {"command": "git push origin main"}),))
     yield Turn("Then it stays here.")
 
 
@@ -94,7 +94,7 @@ class Scene(NamedTuple):
 
     name: str
     shows: str
-    play: Callable[[], Policy] = mend
+    play: Callable[[], Policy] = fix
     acts: Callable[[Pane], None] = lambda pane: None
     words: tuple[str, ...] = ()
     ready: str = "here/m"
@@ -121,7 +121,7 @@ def keys(*pressed: str) -> Callable[[Pane], None]:
 ALLOWED = ("Run this command?", ("Enter",))
 SCENES = (
     Scene("first-run", "DEEPSEEK_API_KEY", ready="deepseek"),
-    Scene("full-turn", "1 passed", acts=says("The discount is wrong. Mend it.", ALLOWED)),
+    Scene("full-turn", "1 passed", acts=says("The discount is wrong. Fix it.", ALLOWED)),
     Scene("approval", "git push origin main", push, says("Push it.")),
     Scene("question", "How should half a cent be rounded?", ask, says("How do we round?")),
     Scene("long-diff", "All sixty", rewrite, says("Every price adds the discount.")),
@@ -163,7 +163,7 @@ def look(scene: Scene, size: tuple[int, int], theme: str, out: Path) -> bool:
             session = world(folder, server.base_url, theme, known=scene.name != "first-run")
             environ = environment(folder / "home")
             if scene.name == "session-picker":
-                told = [CODEWHALE, "exec", "--auto", "The discount is wrong. Mend it."]
+                told = [CODEWHALE, "exec", "--auto", "The discount is wrong. Fix it."]
                 subprocess.run(told, cwd=folder / "work", env=environ, check=False, capture_output=True, timeout=60)
             words = [*scene.words, session] if "--resume" in scene.words else list(scene.words)
             pane = Pane(folder, size, environ, [CODEWHALE, *words])

@@ -99,7 +99,7 @@ def request(number: int) -> RequestSent:
     return RequestSent(number, 100, "0" * 64, 2)
 
 
-def begun(turn: int = 1, text: str = "Mend the parser, please.") -> list[Event]:
+def begun(turn: int = 1, text: str = "Fix the parser, please.") -> list[Event]:
     """The beginning of a turn up to its first request."""
     opened: list[Event] = [SessionOpened(1, "/project", Mode.AGENT, "deepseek", "v4")] if turn == 1 else []
     return [*opened, TurnStarted(turn), asked(text), request(turn)]
@@ -171,7 +171,7 @@ def _done() -> list[Event]:
             True,
             "kept",
             1,
-            display=(ChecklistBlock((("completed", "look"), ("in_progress", "mend"), ("pending", "test"))),),
+            display=(ChecklistBlock((("completed", "look"), ("in_progress", "fix"), ("pending", "test"))),),
         ),
     ]
 

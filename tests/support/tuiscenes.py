@@ -119,7 +119,7 @@ DIFF = """--- a/shop/basket.py
 +    return (full * (100 - discount) + 50) // 100
 \x20
 """
-STEPS = (("completed", "See what fails"), ("completed", "Mend it"), ("in_progress", "Run the tests again"))
+STEPS = (("completed", "See what fails"), ("completed", "Fix it"), ("in_progress", "Run the tests again"))
 TESTS = """...                                                                      [100%]
 3 passed in 0.21s
 """
@@ -138,7 +138,7 @@ RESULT = {
 BEGUN: tuple[Event, ...] = (
     OPENED,
     TurnStarted(1),
-    said("The tests fail. Find out why, and mend it."),
+    said("The tests fail. Find out why, and fix it."),
     RequestSent(1, 9000, "", 2),
 )
 TURN: tuple[Event, ...] = (
@@ -171,7 +171,7 @@ TURN: tuple[Event, ...] = (
 COMMAND = "git push --force origin main"
 APPROVAL: tuple[Event, ...] = (
     *BEGUN,
-    asked("It is mended. I push it.", ("c1", "exec_shell", f'{{"command":"{COMMAND}"}}')),
+    asked("It is fixed. I push it.", ("c1", "exec_shell", f'{{"command":"{COMMAND}"}}')),
     ApprovalAsked(
         "r1",
         "c1",
@@ -267,7 +267,7 @@ SESSIONS = tuple(
 PREVIEW = SessionPreview(
     SESSIONS[0],
     (
-        ("user", "The tests fail. Find out why, and mend it."),
+        ("user", "The tests fail. Find out why, and fix it."),
         ("assistant", "The discount was added where it should be taken off: basket.py line 7."),
     ),
 )

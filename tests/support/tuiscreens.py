@@ -134,7 +134,7 @@ def session(number: int = 1, **fields: Any) -> SessionSummary:
     """A session of this folder."""
     given: dict[str, Any] = {
         "id": f"s-{number:04}",
-        "title": f"Mend the harbour crane {number}",
+        "title": f"Fix the harbour crane {number}",
         "created": "2026-03-02T09:00:00.000Z",
         "updated": f"2026-03-{number % 28 + 1:02}T10:30:00.000Z",
         "workspace": WORKSPACE,

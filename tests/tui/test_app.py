@@ -283,13 +283,13 @@ async def test_chinese_is_spoken(tmp_path: Path) -> None:
 
 async def test_a_provider_that_cannot_be_asked_leads_to_connecting_one(tmp_path: Path) -> None:
     row = ProviderRow("deepseek", "openai-chat", "https://api.deepseek.com", False, "no key", current=True)
-    demo = DemoStarted("s-demo", "/tmp/demo", "Mend it.")
+    demo = DemoStarted("s-demo", "/tmp/demo", "Fix it.")
     async with recorded(tmp_path, [OPENED], answers={ListProviders: (row,), StartDemo: demo}) as stage:
         await stage.until("Connect a model")
         await stage.pilot.press("escape")
         await stage.until(lambda: len(stage.app.screen_stack) == 1)
         await stage.app.overlays.demo()
-        await stage.until("Mend it.")
+        await stage.until("Fix it.")
         assert stage.app.link.session == "s-demo"
 
 

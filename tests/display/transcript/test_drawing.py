@@ -41,8 +41,8 @@ def test_everything_is_drawn_within_its_width(language: str, width: int) -> None
 
 
 def test_words_of_the_person() -> None:
-    (block,) = parts_of("person", "Mend it\n  **please**")
-    assert drawn(block) == ["┃ Mend it", "┃   **please**"]
+    (block,) = parts_of("person", "Fix it\n  **please**")
+    assert drawn(block) == ["┃ Fix it", "┃   **please**"]
 
 
 def test_long_words_of_the_person_are_folded() -> None:
@@ -163,7 +163,7 @@ def test_whatever_text_is_hostile_none_of_it_is_obeyed(opened: bool) -> None:
 
 def test_plain_lines_hold_everything() -> None:
     text = "\n".join(line for block in told(whole_session()).blocks for line in lines_of(block, WORDS))
-    for part in ("┃ Mend the parser, please.", "• ☑ two", "$ pytest -q", "line 39", "→ this", "three callers"):
+    for part in ("┃ Fix the parser, please.", "• ☑ two", "$ pytest -q", "line 39", "→ this", "three callers"):
         assert part in text
 
 

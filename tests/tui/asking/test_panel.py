@@ -144,8 +144,8 @@ async def test_a_child_is_answered_by_its_own_session() -> None:
 
 async def test_a_call_without_a_subject_is_shown_as_it_was_written() -> None:
     calls = Message("assistant", (ToolCall("call_1", "run_test", '{"path": "x\x1b'), ToolCall("call_2", "b", "{}")))
-    mended = RepairRecorded("call_1", ("closed",), False, "run_tests", '{"path": "x\x1b"}')
-    async with asked([MessageAdded(calls), mended, approval(tool="run_tests", subjects=())]) as stage:
+    fixed = RepairRecorded("call_1", ("closed",), False, "run_tests", '{"path": "x\x1b"}')
+    async with asked([MessageAdded(calls), fixed, approval(tool="run_tests", subjects=())]) as stage:
         await stage.armed()
         assert 'run_tests {"path": "x\\x1b"}' in screen_text(stage.host)
 
