@@ -20,6 +20,7 @@ from codewhale.display.attachments import IMAGE_BYTES, MOST_CHIPS, AttachmentToo
 from codewhale.display.drafts import Draft, HistoryEntry, Parked
 from codewhale.display.palette import Palette
 from codewhale.display.setup import is_command
+from codewhale.display.text import fit
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
@@ -212,8 +213,12 @@ class Composer(Widget, can_focus=False):
         name = f"placeholder_{self._list}" if self._list else "placeholder_busy" if self.busy else "placeholder"
         if self.asked and not self._list:
             name = "placeholder_asking"
-        self.text.placeholder = self._words(f"composer.{name}")
+        room = self.text.content_size.width  # a second line would take its row from the transcript
+        self.text.placeholder = fit(self._words(f"composer.{name}"), room) if room else self._words(f"composer.{name}")
         self._show_idle()
+
+    def on_resize(self) -> None:
+        self.call_after_refresh(self._set_placeholder)
 
     def hint(self, key: str, **values: object) -> None:
         """Say a sentence of the composer's words on its edge for some seconds."""
