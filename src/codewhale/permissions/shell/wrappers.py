@@ -11,13 +11,12 @@ from codewhale.permissions.shell.words import Word
 
 _POSIX = frozenset("sh bash zsh dash".split())
 # What runs the words behind it and changes nothing but how; the value is its options that take a value.
-_QUIET = {"env": "", "timeout": "ks", "nice": "n", "stdbuf": "ioe", "command": "", "time": ""}
+_QUIET = {"env": "", "timeout": "ks", "nice": "n", "stdbuf": "ioe", "command": ""}
 _CARRY = _POSIX.union(_QUIET, ("xargs",))
 _QUIET_OPTIONS = {
     "nice": r"-\d+|--adjustment=-?\d+",
     "timeout": r"--foreground|--preserve-status|-v|--verbose|--signal=\w+|--kill-after=[\d.]+[smhd]?",
     "command": r"-p",
-    "time": r"-p",
     "stdbuf": r"--(?:input|output|error)=\w+",
 }
 _XARGS = re.compile(r"-[0rt]+|-[nPLs]\d*|--null|--no-run-if-empty|--max-(?:args|procs|lines)=\d+")
