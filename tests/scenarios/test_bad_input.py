@@ -217,7 +217,9 @@ def judge(result: CallFinished, what: object, field: str = "") -> None:
     said = f"{what}: {result.content[:300]} {result.metadata.get('error')}"
     assert not result.ok and result.error, said
     error = result.metadata["error"]
-    assert set(error) == {"code", "field", "expected", "received", "fix"} and error["code"] == result.error, said
+    assert (
+        set(error) == {"code", "message", "field", "expected", "received", "fix"} and error["code"] == result.error
+    ), said
     assert error["field"] == field or not field or error["field"].startswith(f"{field}[0]."), said
     assert error["field"] and error["expected"] and error["received"], said
     shown = " ".join(result.content.split())
