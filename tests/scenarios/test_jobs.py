@@ -48,7 +48,7 @@ async def test_what_still_ran_is_told_when_the_session_closes(home: Path, worksp
         await stage.client.submit(CloseSession(session))
     events = [envelope.event for envelope in SessionStore(str(home), FakeClock()).read(session)]
     told = [notice.text for notice in only(events, Notice) if notice.code == "job_ended"]
-    assert len(told) == 21 and "(sleep 600)" in told[0] and told[-1] == "Killed at the end of the session: 3 more jobs"
+    assert len(told) == 21 and "(sleep 600)" in told[0] and told[-1] == "Killed with the session: 3 more jobs"
     assert len(only(events, JobEnded)) == 23
 
 
