@@ -73,4 +73,4 @@ async def test_the_command_lists_them_and_what_is_left_out(home: Path, workspace
         shown: CommandOutput = await agent.client.submit(RunCommand(await agent.open(), "/skills"))
     mine, theirs = shown.text.splitlines()
     assert mine.startswith("house ") and mine.endswith("(~/.agents/skills/house/SKILL.md)")
-    assert theirs.startswith("left out: skills/theirs/SKILL.md: it is not trusted")
+    assert theirs.startswith("left out: skills/theirs/SKILL.md: not trusted")
