@@ -113,7 +113,7 @@ async def test_b7_a_patch_that_makes_a_program_is_asked_about(patch: str, home: 
     (refused,) = await played(
         home, workspace, call("apply_patch", patch=patch), mode=Mode.AGENT, authority=Authority.AUTO
     )
-    assert refused.error == "permission_denied" and "run.sh becomes a program" in refused.content
+    assert refused.error == "permission_denied" and "run.sh becomes executable" in refused.content
     (done,) = await played(home, workspace, call("apply_patch", patch=patch), mode=Mode.YOLO)
     assert done.ok and (workspace / "run.sh").stat().st_mode & 0o111
 
