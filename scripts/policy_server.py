@@ -104,8 +104,9 @@ def _handler(server: PolicyServer) -> type[BaseHTTPRequestHandler]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            # What comes without tools is asked beside the conversation, for a title.
-            turn = server.answer(body["messages"]) if body.get("tools") else Turn("A title")
+            # So short an answer is wanted for a title alone, beside the conversation.
+            titled = min(body.get(key) or 4096 for key in ("max_tokens", "max_completion_tokens")) <= 64
+            turn = Turn("A title") if titled else server.answer(body["messages"])
             lines = [f"data: {json.dumps(chunk)}\n\n" for chunk in chunks(turn, server.requests)]
             sent = ("".join(lines) + "data: [DONE]\n\n").encode()
             self.send_response(200)
