@@ -430,7 +430,6 @@ def test_a14_what_a_wrapper_carries_is_judged() -> None:
     for line in (
         "bash -c 'ls -1'",
         "timeout 5 ls",
-        "time -p cat a.txt | wc -l",
         "nice -n 5 cat a.txt",
         "find . -name '*.py' | xargs grep x",
     ):
