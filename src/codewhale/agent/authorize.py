@@ -68,6 +68,7 @@ def decision_request(
         opinions=opinions,
         call=call_id,
         folders=tuple(folder.path for folder in state.folders.values() if stands(folder)),
+        scope=session.scope,
     )
 
 
@@ -93,7 +94,8 @@ class Authorizer:
     def reads_may(self, session: Session, tool: str) -> bool:
         """Whether a tool that only reads may be called."""
         rights = session.rights
-        asked = DecisionRequest(tool, (Effect.READS,), (), rights.mode, rights.authority, session.id)
+        reads = (Effect.READS,)
+        asked = DecisionRequest(tool, reads, (), rights.mode, rights.authority, session.id, scope=session.scope)
         return self._gate.decide(asked).verdict == "allow"
 
     async def ask(

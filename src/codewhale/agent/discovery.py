@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable
 
 from codewhale.agent.activation import is_known
+from codewhale.agent.authorize import decision_request
 from codewhale.catalog.lifecycle import ACTIVE, MODEL_GATES, NOT_YET, PROGRAMS, closed_gate
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.search import ToolIndex
@@ -73,17 +74,14 @@ class Discovery:
 
     def _lacks(self, session: Session, spec: ToolSpec) -> str:
         """Why a session cannot use a tool now, in words; "" where it can."""
-        facts, state, rights = session.provider.settings.facts, session.state, session.rights
+        facts, state = session.provider.settings.facts, session.state
         lacking = closed_gate(spec.name, spec.gate, facts, state.model)
         if lacking:
             return f"It needs {lacking}, and {state.model} is not known to be one."
         program = PROGRAMS.get(spec.name, "")
         if program and find_program(program, state.workspace) is None:
             return not_installed(program)
-        request = DecisionRequest(
-            spec.name, spec.effects, (), rights.mode, rights.authority, session.id, state.tainted, spec.previews
-        )
-        decision = self._decide(request)
+        decision = self._decide(decision_request(session, spec, ()))
         return decision.reason if decision.verdict == "deny" else ""
 
 

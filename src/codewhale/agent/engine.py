@@ -120,6 +120,21 @@ class Engine:
         self._live[session.id] = LiveSession(session, MessageQueue(session), Turn(session))
         return session
 
+    async def open_child(self, op: OpenSession) -> Session:
+        """Open a session for the one that owns it, with its log read beside the event loop."""
+        owner = self._find(op.owner).session
+        session = await self._factory.open_aside(op, owner)
+        self._live[session.id] = LiveSession(session, MessageQueue(session), Turn(session))
+        return session
+
+    def report(self, session_id: str, message: MessageAdded, *, wake: bool = True) -> None:
+        """Tell a session what a child of it came to: at its next step; else it begins a turn, or waits for the next
+        one. One whose turn the person interrupted waits for the person."""
+        live = self._find(session_id)
+        live.queue.report(message)
+        if wake and live.turn.idle and not live.turn.stop_reason:
+            self._next(live)
+
     async def send(self, op: SendMessage, images: tuple[Image, ...] = ()) -> None:
         """Take a person's message with its images; returns once it is safe on disk (or queued in memory behind a
         running turn). Raises ConfigError when the session's provider cannot be asked."""
@@ -167,8 +182,8 @@ class Engine:
             raise SessionError(f"not compacted: {error}; nothing has changed") from None
         return done.tokens_before, done.tokens_after
 
-    def interrupt(self, session_id: str) -> None:
-        self._find(session_id).turn.stop("interrupted")
+    def interrupt(self, session_id: str, reason: str = "interrupted") -> None:
+        self._find(session_id).turn.stop(reason)
 
     async def close(self, session_id: str) -> None:
         """Interrupt, end what belongs to the session, sync and release it."""
@@ -207,8 +222,9 @@ class Engine:
         session.emit(TurnStarted(state.turns + 1), *message)
         turn = Turn(session, text, turn_effort(state.effort, text))
         updates: list[Event] = []
-        if state.context_updates.get("mode") != mode_text(state.mode):
-            updates.append(ContextAppended("mode", mode_text(state.mode)))
+        mode = session.rights.mode
+        if state.context_updates.get("mode") != mode_text(mode):
+            updates.append(ContextAppended("mode", mode_text(mode)))
         updates += self._factory.updates(session)
         facts = self._facts(state.workspace)
         if state.context_updates.get("facts") != facts:
@@ -263,6 +279,9 @@ class Engine:
             self._begin(live, message)
             live.queue.tell()
             return
+        if not live.turn.stop_reason and (report := live.queue.next_report()) is not None:
+            self._start(live, "", report)
+            return
         for hear in self._after_turns:
             hear(live.session)
 
@@ -286,6 +305,10 @@ def _swallow_cancellation() -> None:
 def _stopped(reason: str) -> Ending:
     if reason == "budget":
         return Ending("budget", "Stopped: the time bound is reached. The session can be resumed.")
+    if reason == "silence":
+        return Ending("failed", "Stopped: nothing came from the model for too long. The session can be resumed.")
+    if reason == "stopped":
+        return Ending("interrupted", "Stopped by the session that it works for.")
     return Ending("interrupted", "Interrupted by the person. The session can be resumed.")
 
 

@@ -21,10 +21,12 @@ from codewhale.catalog.registry import Catalog
 from codewhale.protocol.errors import StorageFullError
 from codewhale.protocol.events import MessageAdded, RepairRecorded
 from codewhale.protocol.messages import Message
+from codewhale.protocol.modes import Authority
 from codewhale.protocol.stream import Retrying
 from codewhale.session.budget import BudgetExceeded
 
 MOST_CALLS = 64  # of one answer that run
+CHILDREN = "sub-agents"  # how what a turn waits for begins where it waits for them
 
 
 class Ending(Struct, frozen=True):
@@ -63,8 +65,20 @@ class AgentLoop:
             answer = self._answers.with_calls(answer)
             prepared = self._accept(answer)
             ending = await self._run_calls(prepared) if prepared else self._judge(answer)
-            if ending is not None:
+            if ending is not None and not await self._children_go_on(ending):
                 return ending
+
+    async def _children_go_on(self, ending: Ending) -> bool:
+        """Where no person is there to go on, wait for the next end of a child that the conversation does not hold."""
+        session = self._session
+        alone = session.state.owner or session.rights.authority is not Authority.PERSON
+        names = [one.opened.name for one in session.state.children.values() if not one.reported]
+        if ending.status not in ("done", "denied") or not alone or not names:
+            return False
+        self._turn.waiting_for = f"{CHILDREN} {', '.join(names)}"
+        await self._queue.report_came()
+        self._turn.waiting_for = ""
+        return True
 
     # ------------------------------------------------------------------ the model
 

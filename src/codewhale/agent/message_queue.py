@@ -1,5 +1,6 @@
 """What a person sends: messages that wait for a turn, and what they carry."""
 
+import asyncio
 from collections import deque
 from collections.abc import Sequence
 
@@ -46,6 +47,8 @@ class MessageQueue:
         self._session = session
         self._steers: deque[QueuedMessage] = deque()
         self._later: deque[QueuedMessage] = deque()
+        self._reports: deque[MessageAdded] = deque()
+        self._came = asyncio.Event()
         if session.rights.authority is Authority.PERSON:
             self._restore()
 
@@ -69,7 +72,30 @@ class MessageQueue:
 
     @property
     def steers_wait(self) -> bool:
-        return bool(self._steers)
+        """Whether something waits that joins the turn at its next step."""
+        return bool(self._steers or self._reports)
+
+    # ------------------------------------------------------------------ what children came to
+
+    def report(self, message: MessageAdded) -> None:
+        """Let a child's end join the conversation at the next step, or begin a turn."""
+        self._reports.append(message)
+        self._came.set()
+
+    async def report_came(self) -> None:
+        """Return once a report waits, or a steer."""
+        while not self.steers_wait:
+            self._came.clear()
+            await self._came.wait()
+
+    def next_report(self) -> MessageAdded | None:
+        """The next report of an end that the conversation does not hold yet."""
+        while self._reports:
+            report = self._reports.popleft()
+            child = self._session.state.children.get(report.child)
+            if child is not None and not child.reported:
+                return report
+        return None
 
     def enqueue(self, message: QueuedMessage, turn: Turn) -> None:
         """Keep a message until the turn's end, or as a steer for its next step. One sent after the end of an
@@ -78,6 +104,7 @@ class MessageQueue:
             raise SessionError(f"{MOST_WAITING} messages are already queued; edit or drop one (/queue)")
         if message.op.delivery == "steer" and not turn.winding_up:
             self._steers.append(self._keep(message))
+            self._came.set()
             self.tell()
             return
         message = self._keep(message)
@@ -116,6 +143,8 @@ class MessageQueue:
         return former.op.text
 
     def take_steers(self, turn: Turn) -> None:
+        while (report := self.next_report()) is not None:
+            self._session.emit(report)
         if not self._steers:
             return
         while self._steers:

@@ -2,12 +2,14 @@
 model is told beside the conversation that may change under it.
 """
 
+import asyncio
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Protocol, cast
 
-from msgspec import Struct
+from msgspec import Struct, structs
 
 from codewhale.agent.activation import HeadChoice, chosen_profile, head_tools
 from codewhale.agent.context_window import Compactor, ContextWindow, context_view
@@ -110,6 +112,14 @@ class SessionDeps(Struct, frozen=True):
     defaults: Callable[[str], SessionDefaults]
 
 
+class _Reading(Struct):
+    """A log and what it adds up to; the projection where the log says in which dialect."""
+
+    log: SessionLog
+    folds: Folds
+    projection: Projection | None = None
+
+
 class SessionFactory:
     """Opens sessions."""
 
@@ -122,14 +132,50 @@ class SessionFactory:
 
     def open(self, op: OpenSession, owner: Session | None = None) -> Session:
         """A session ready for its next turn. Raises SessionError, SessionBusyError, ConfigError."""
-        log = self._log(op)
+        return self._opened(op, owner, self._read(op))
+
+    async def open_aside(self, op: OpenSession, owner: Session) -> Session:
+        """The same, with its log copied and read beside the event loop."""
+        reading = asyncio.ensure_future(asyncio.to_thread(self._read, op))
         try:
-            return self._settled(log, op, owner)
+            return self._opened(op, owner, await asyncio.shield(reading))
+        except asyncio.CancelledError:
+            reading.add_done_callback(partial(self._leave, op))
+            raise
+
+    def _leave(self, op: OpenSession, reading: "asyncio.Future[_Reading]") -> None:
+        if not reading.cancelled() and reading.exception() is None:
+            self._drop(op, reading.result())
+
+    def _opened(self, op: OpenSession, owner: Session | None, reading: "_Reading") -> Session:
+        try:
+            return self._settled(reading, op, owner)
         except BaseException:
-            with contextlib.suppress(SessionError):  # what went wrong first is what is told
-                log.close()
-                if not op.resume:
-                    self._stores.sessions.remove([log.session])
+            self._drop(op, reading)
+            raise
+
+    def _drop(self, op: OpenSession, reading: "_Reading") -> None:
+        with contextlib.suppress(SessionError):  # what went wrong first is what is told
+            reading.log.close()
+            if not op.resume:
+                self._stores.sessions.remove([reading.log.session])
+
+    def _read(self, op: OpenSession) -> "_Reading":
+        """A session's log, held, and what it adds up to."""
+        log, folds = self._log(op), Folds()
+        folds.prefix.heads = self._heads
+        try:
+            for envelope in log.read():
+                folds.take(envelope)
+            state = folds.state
+            if not state.workspace:
+                state.apply(self._beginning(state, op))
+            if state.header is None:
+                return _Reading(log, folds)
+            events = of_conversation(log, state.rewound)
+            return _Reading(log, folds, self._projection(events, pinned_dialect(state.header)))
+        except BaseException:
+            self._drop(op, _Reading(log, folds))
             raise
 
     def closed(self, session: Session) -> None:
@@ -141,14 +187,14 @@ class SessionFactory:
         sessions = self._stores.sessions
         if not op.resume and not op.fork:
             provider, model = self._deps.defaults(op.workspace).route(op.provider)
-            return sessions.create(_opened(op, provider, op.model or model))
+            return sessions.create(_begun(op, provider, op.model or model))
         name = sessions.resolve(op.resume or op.fork, op.workspace)
         if not op.fork:
             return sessions.open(name)
         parent = SessionState()
         for envelope in sessions.read(name):
             parent.apply(envelope.event)
-        return sessions.fork(name, self._beginning(parent, op))
+        return sessions.fork(name, self._beginning(parent, op), op.until)
 
     def _beginning(self, state: SessionState, op: OpenSession) -> SessionOpened:
         """What stands in for a first record lost to damage: where the session is opened now, with the model that
@@ -158,16 +204,11 @@ class SessionFactory:
             provider, model = state.provider, state.model
         elif state.header is not None:
             provider, model = state.header.provider, state.header.model
-        return _opened(op, provider, model)
+        return _begun(op, provider, model)
 
-    def _settled(self, log: SessionLog, op: OpenSession, owner: Session | None) -> Session:
-        deps, folds = self._deps, Folds()
-        folds.prefix.heads = self._heads
-        for envelope in log.read():
-            folds.apply(envelope.event)
+    def _settled(self, reading: "_Reading", op: OpenSession, owner: Session | None) -> Session:
+        deps, log, folds = self._deps, reading.log, reading.folds
         state = folds.state
-        if not state.workspace:
-            state.apply(self._beginning(state, op))
         defaults = deps.defaults(state.workspace)
         if state.owner != op.owner and op.owner:
             raise SessionError(f"session {log.session} does not belong to {op.owner}; open it without an owner")
@@ -177,9 +218,8 @@ class SessionFactory:
         provider = deps.providers.build(*route)
         if op.limits.cost is not None and not price_known(provider):
             raise ConfigError(unknown_price(*route))
-        dialect = provider.dialect if state.header is None else pinned_dialect(state.header)
         budget = session_budget(folds.accounts, provider.model.price, deps.clock, owner).slice(op.limits)
-        projection = self._projection(of_conversation(log, state.rewound), dialect)
+        projection = reading.projection or self._projection(of_conversation(log, state.rewound), provider.dialect)
         session = Session(log, folds, (provider, projection), budget, defaults.redactor, deps.clock)
         if owner is not None:
             session.belong(owner)
@@ -273,10 +313,13 @@ class SessionFactory:
     def _header(self, session: Session) -> HeaderPinned:
         state, provider, texts = session.state, session.provider, self._deps.texts
         defaults = self._deps.defaults(state.workspace)
-        choice = defaults.tools
+        choice, owned = defaults.tools, _inherited(session)
+        facts = facts_at(state.effort, provider.settings.facts)
+        if owned is not None and session.owner is not None and session.owner.state.workspace == state.workspace:
+            return structs.replace(owned, facts=facts)
         chain, skills = self.instructions(state.workspace), texts.skills(state.workspace)
-        tools_json = head_tools(self._catalog, choice, state, provider)
-        profile = chosen_profile(choice, provider)
+        tools_json = head_tools(self._catalog, choice, state, provider) if owned is None else owned.tools_json
+        profile = chosen_profile(choice, provider) if owned is None else owned.profile or DEFAULT_PROFILE
         shown = {row.name for row in self._catalog.head_of(profile, choice.always)}
         system = system_text(shown, chain, skills, defaults.redactor.text(texts.codemap(state.workspace)))
         return HeaderPinned(
@@ -286,7 +329,7 @@ class SessionFactory:
             system=system,
             tools_json=tools_json,
             sha256=header_sha256(system, tools_json),
-            facts=facts_at(state.effort, provider.settings.facts),
+            facts=facts,
             profile="" if profile == DEFAULT_PROFILE else profile,
         )
 
@@ -320,9 +363,16 @@ class SessionFactory:
         return self._stores.artifacts.get(image.artifact)
 
 
-def _opened(op: OpenSession, provider: str, model: str) -> SessionOpened:
-    owned = (op.owner, op.kind, op.name)
+def _begun(op: OpenSession, provider: str, model: str) -> SessionOpened:
+    owned = (op.owner, op.kind, op.name, op.scope)
     return SessionOpened(LOG_VERSION, op.workspace, op.mode, provider, model, "", 0, "", *owned)
+
+
+def _inherited(session: Session) -> HeaderPinned | None:
+    """The head of the session that owns this one, where both ask one model in one dialect: their tools are the same
+    bytes, which its provider has in its cache."""
+    header = None if session.owner is None else session.owner.state.header
+    return header if header is not None and _fits(header, session.state, session.provider) else None
 
 
 def workspace_gone(workspace: str) -> str:

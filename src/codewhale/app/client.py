@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec.structs import replace
 
+from codewhale.agent.turn import TurnState
 from codewhale.app.container import Container
 from codewhale.commands.base import CommandContext, CommandRegistry, Families
 from codewhale.protocol import ops, views
-from codewhale.protocol.errors import CodeWhaleError, SessionError
+from codewhale.protocol.children import ChildView, ListChildren, StopChild, TellChild
+from codewhale.protocol.errors import CodeWhaleError, SessionError, ToolError
 from codewhale.protocol.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -80,6 +82,8 @@ class EngineClient:
             ops.SetEffort.done_by(lambda op: control.set_effort(op.session, op.effort)),
             ops.RunCommand.done_by(self._command),
             ops.CloseSession.done_by(lambda op: engine.close(op.session)),
+            TellChild.done_by(lambda op: self._of_child(self.parts.children.tell(op.session, op.name, op.text))),
+            StopChild.done_by(lambda op: self._of_child(self.parts.children.stop(op.session, op.name))),
             ops.EditQueue.done_by(self.edit_queue),
             ops.RunShell.done_by(self._run_shell),
             ops.NoteFile.done_by(lambda op: services.mentions.note(self._root(op), op.path)),
@@ -94,6 +98,7 @@ class EngineClient:
         return (
             ops.SessionStatus.done_by(self._status),
             ops.SessionUsage.done_by(lambda query: control.usage(query.session)),
+            ListChildren.done_by(self._children),
             ops.ListSessions.done_by(lambda query: sessions.summaries(query.workspace)),
             ops.GetMessages.done_by(self._messages),
             views.PreviewSession.done_by(lambda query: self.work.session(query.id, query.last)),
@@ -135,6 +140,8 @@ class EngineClient:
         for notice in config.notices if config is not self.parts.config else ():
             session.notice("warning", notice, "config")
         await session.barrier()
+        if op.resume and session.state.children:
+            await self.parts.children.restore(session)
         await self.parts.hooking.opened(session.id, workspace, lambda: self.events(session.id, -1, durable=False))
         return session.id
 
@@ -162,10 +169,22 @@ class EngineClient:
         return tuple(one for one, _ in await asyncio.to_thread(mentioned, query.text, self._root(query)))
 
     async def _interrupt(self, op: ops.Interrupt) -> None:
-        for session in (*self._engine.owned(op.session), self._session(op)):
-            self._engine.interrupt(session.id)
+        """Stop the turn; where none runs that could be stopped, all that works for the session."""
+        if self._engine.turn(op.session).state is TurnState.RUNNING:
+            self._engine.interrupt(op.session)
+        elif self.parts.built("children"):
+            await self.parts.children.stop_all(op.session)
         if self.parts.services.built("own_shell"):
             await self.parts.services.own_shell.interrupt(op.session)
+
+    def _children(self, query: ListChildren) -> tuple[ChildView, ...]:
+        return self.parts.children.views(query.session) if self._session(query).state.children else ()
+
+    async def _of_child(self, work: Awaitable[ChildView]) -> ChildView:
+        try:
+            return await work
+        except ToolError as error:
+            raise SessionError(error.message) from error
 
     async def _command(self, op: ops.RunCommand) -> ops.CommandOutput:
         session = self._session(op)

@@ -49,6 +49,7 @@ from codewhale.session.store import SessionStore
 from codewhale.session.window import ContextSettings
 
 if TYPE_CHECKING:
+    from codewhale.agent.children import Children
     from codewhale.agent.compaction import ConversationCompactor
     from codewhale.agent.completer import Completions
     from codewhale.agent.discovery import Discovery
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
     from codewhale.commands.plan import PlanCommand
     from codewhale.permissions.service import PermissionService
     from codewhale.permissions.trust import TrustStore
+    from codewhale.protocol.children import ChildView
     from codewhale.repair.repairer import CallRepairer
     from codewhale.services.attachments import AttachmentReader
     from codewhale.services.hooks import Hooks
@@ -192,6 +194,32 @@ class Container:
         return SessionControls(self.engine, self.session_factory, self._remember)
 
     @cached_property
+    def children(self) -> "Children":
+        from codewhale.agent.children import Children
+        from codewhale.agent.opening import ChildSettings, OpeningChecks
+
+        checks = OpeningChecks(
+            self.catalog,
+            lambda workspace: self.settings(workspace).config.section("subagents", ChildSettings),
+            lambda workspace: {},
+            self._checkout,
+            self._depth,
+        )
+        return Children(self.engine, self.sessions, checks, self._child_changed)
+
+    async def _checkout(self, owner: Session, name: str) -> str:
+        raise SessionError("a checkout of its own is not available here")
+
+    def _depth(self, session: Session) -> int:
+        depth, owner = 0, session.owner
+        while owner is not None:
+            depth, owner = depth + 1, owner.owner
+        return depth
+
+    def _child_changed(self, moment: str, owner: str, view: "ChildView") -> None:
+        return
+
+    @cached_property
     def gateway(self) -> Gateway:
         services = self.services
         return Gateway(
@@ -255,7 +283,8 @@ class Container:
     def _warm_index(self, session: Session) -> None:
         """Let the index be built behind the turns of a person, so that the first question finds it."""
         workspace = os.path.realpath(session.state.workspace)
-        in_repository = session.rights.authority is Authority.PERSON and find_repository(workspace) is not None
+        own = session.rights.authority is Authority.PERSON and not session.state.owner
+        in_repository = own and find_repository(workspace) is not None
         if in_repository and self.services.code_search.warm(workspace):
             session.notice("info", INDEX_BUILDING, "index_building")
 
@@ -266,7 +295,8 @@ class Container:
 
     def _make_title(self, session: Session) -> None:
         config = self.settings(session.state.workspace).config
-        if session.rights.authority is Authority.PERSON and config.section("titles", bool):
+        own = session.rights.authority is Authority.PERSON and not session.state.owner
+        if own and config.section("titles", bool):
             self.services.titles.after_turn(session)
 
     async def _forget(self, session: str) -> None:

@@ -128,6 +128,10 @@ def _tools_of_the_work(app: Container, key: str) -> object:
             from codewhale.tools.ask import AskTools
 
             return AskTools(app.asking)
+        case "agents":
+            from codewhale.tools.agents import AgentTools
+
+            return AgentTools(app.children)
         case "skills":
             from codewhale.tools.skills import SkillTools
 

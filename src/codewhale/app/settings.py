@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
+from codewhale.agent.opening import ChildSettings
 from codewhale.app.choices import Choices
 from codewhale.config import Config, Project, load
 from codewhale.config.tighten import Rules, chosen, joined, ladder
@@ -72,7 +73,7 @@ class Settings(Struct, frozen=True):
     what becomes of calls that no rule decides: suggest asks the person, sandbox asks about what the sandbox does not
     hold, auto runs them, never refuses them, `hooks` the
     commands that run at moments of a session, `tui` how the terminal interface looks and is driven,
-    `mcp_config_path` the file that names MCP servers, `titles` whether the model
+    `subagents` what bounds them, `mcp_config_path` the file that names MCP servers, `titles` whether the model
     is asked for a title after a session's first turn. The four last ones are of code search: whether it has an index at
     all, and the local programs, or folders of models, in its slots ("" is none)."""
 
@@ -85,6 +86,7 @@ class Settings(Struct, frozen=True):
     context: ContextSettings = ContextSettings()
     sandbox: SandboxSettings = SandboxSettings()
     secrets: SecretSettings = SecretSettings()
+    subagents: ChildSettings = ChildSettings()
     hooks: dict[str, Any] = {}
     tui: TuiSettings = TuiSettings()
     mcp_config_path: str = ""

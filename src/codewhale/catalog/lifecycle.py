@@ -31,10 +31,7 @@ DEFERRED: frozenset[str] = frozenset(
 )
 
 # Canonical names promised but not built yet; the set may only shrink.
-NOT_YET: frozenset[str] = frozenset(
-    """agent_close agent_eval agent_open fetch_url speech task_create task_list task_read tool_agent web_run
-    web_search""".split()
-)
+NOT_YET: frozenset[str] = frozenset("fetch_url speech task_create task_list task_read web_run web_search".split())
 
 
 class Alias(Struct, frozen=True):
@@ -72,7 +69,7 @@ REMOVED: frozenset[str] = frozenset(name for name, alias in ALIASES.items() if a
 RETIRED: frozenset[str] = frozenset(
     """agent_assign agent_cancel agent_list agent_result agent_resume agent_send_input agent_spawn agent_swarm
     agent_wait assign_agent close_agent delegate_to_agent report_agent_job_result resume_agent send_input spawn_agent
-    spawn_agents_on_csv""".split()
+    spawn_agents_on_csv swarm_cancel swarm_run swarm_status swarm_wait wait""".split()
 )
 SUCCESSORS = ("agent_open", "agent_eval", "agent_close")
 
@@ -93,8 +90,10 @@ PROFILES: dict[str, frozenset[str]] = {
     "default": ACTIVE,
     "arcee": SEARCHES
     | frozenset("checklist_write file_search git_diff git_status grep_files list_dir read_file update_plan".split()),
-    "compact": SEARCHES
-    | frozenset("agent_open checklist_write edit_file exec_shell grep_files read_file write_file".split()),
+    "compact": frozenset(
+        """agent_open checklist_write edit_file exec_shell grep_files read_file tool_search_tool_bm25
+        write_file""".split()
+    ),
     "intent": frozenset(
         """agent_run apply_patch ask_user codebase_search git_diff git_status read_file run_tests shell_run work_update
         workflow_run""".split()

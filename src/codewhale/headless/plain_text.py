@@ -42,7 +42,7 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.messages import Text
 from codewhale.protocol.ops import Answer
-from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
+from codewhale.protocol.tools import ChildSubject, CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
 
 MOST_LINES = 60
 _TAIL_LINES = 20
@@ -247,6 +247,8 @@ class PlainAsks:
                 return _exact(url, f"{words('asking.url')} ")
             case JobSubject(id=job, text=text):
                 return [*_exact(job, f"{words('asking.job_tell' if text else 'asking.job_end')} "), *_exact(text, "")]
+            case ChildSubject(role=role, objective=objective):
+                return [*_exact(role, f"{words('asking.child')} "), *_exact(objective, "")]
 
     def _allow(self, asked: Envelope, ask: ApprovalAsked, said: str) -> Reply:
         word, _, reason = said.partition(" ")
@@ -321,7 +323,7 @@ def _texts(ask: ApprovalAsked) -> list[str]:
         match subject:
             case CommandSubject(command=text, stdin=stdin):
                 found += [text, stdin]
-            case PathSubject(path=text) | UrlSubject(url=text) | JobSubject(text=text):
+            case PathSubject(path=text) | UrlSubject(url=text) | JobSubject(text=text) | ChildSubject(objective=text):
                 found.append(text)
     return found
 

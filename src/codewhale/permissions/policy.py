@@ -13,11 +13,20 @@ from codewhale.permissions.folders import Outside
 from codewhale.permissions.paths import NOTHING_SPECIAL, Special, beneath, by_path, guard, started_by
 from codewhale.permissions.prefixes import offered
 from codewhale.permissions.rules import NO_RULES, RuleFacts, RuleSet, host_of
+from codewhale.permissions.scopes import by_scope
 from codewhale.permissions.shell.paths import secret_file
 from codewhale.permissions.shell.words import odd_character
 from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion
 from codewhale.protocol.modes import Approval, Authority, Mode
-from codewhale.protocol.tools import CommandSubject, Effect, JobSubject, PathSubject, Subject, UrlSubject
+from codewhale.protocol.tools import (
+    ChildSubject,
+    CommandSubject,
+    Effect,
+    JobSubject,
+    PathSubject,
+    Subject,
+    UrlSubject,
+)
 
 if TYPE_CHECKING:
     from codewhale.permissions.shell.judge import ShellJudgement
@@ -191,7 +200,7 @@ class Policy:
         if request.tool in self._disabled:
             text = f"{request.tool} is disabled in the user's configuration (tools.disabled). Work without it."
             return Decision("deny", "config.tools.disabled", text)
-        refused = by_mode(request)
+        refused = by_mode(request) or by_scope(request)
         if refused is not None:
             return Decision("deny", refused.rule, refused.reason)
         if not (self._rules or grants or request.opinions or request.subjects):
@@ -295,6 +304,8 @@ class Policy:
                 return self._inputs.url(url, request)
             case JobSubject():
                 return self._job(subject, request)
+            case ChildSubject():
+                return _child(subject, request)
 
     def _command(self, subject: CommandSubject, judged: "ShellJudgement", request: DecisionRequest) -> Opinion | None:
         if judged.verdict == "allow" and request.tool not in LINES:
@@ -387,6 +398,17 @@ class Policy:
         programs = {command.argv[0] for one in judged for command in one.commands if command.argv}
         caches = sorted({f"cache:{_CACHES[program]}" for program in programs if program in _CACHES})
         return (NETWORK, *caches) if reaches else tuple(caches)
+
+
+def _child(child: ChildSubject, request: DecisionRequest) -> Opinion:
+    """Whether a sub-agent may be opened. What it then does is decided call by call, within the rights of its parent:
+    the person is asked once about one that may do more than read, where there is one."""
+    beyond = set(child.effects) - {Effect.READS}
+    if not beyond or request.mode is Mode.YOLO or request.authority is not Authority.PERSON or runs_unasked(request):
+        return READ
+    if request.mode is Mode.PLAN:
+        return PLAN_READ
+    return Opinion("ask", "agent.open", f"A sub-agent of the role {child.role} may do more than read.")
 
 
 def _offer(

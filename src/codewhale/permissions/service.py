@@ -38,7 +38,7 @@ from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.events import Event, FolderAdded, Notice
 from codewhale.protocol.ops import Answer
 from codewhale.protocol.protected import GIT_LAYOUT, is_git_directory
-from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
+from codewhale.protocol.tools import ChildSubject, CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
 
 if TYPE_CHECKING:
     from codewhale.permissions.shell.judge import ShellJudgement
@@ -363,3 +363,5 @@ def _shown(subject: Subject) -> str:
             return url
         case JobSubject(id=job):
             return job
+        case ChildSubject(role=role, objective=objective):
+            return f"{role}: {objective}"

@@ -5,6 +5,7 @@ from typing import Any, Literal
 from msgspec import Struct
 
 from codewhale.protocol.modes import Approval, Authority, Mode
+from codewhale.protocol.scopes import Scope
 from codewhale.protocol.tools import Effect, Origin, Subject
 
 Verdict = Literal["allow", "ask", "deny"]
@@ -37,7 +38,8 @@ class CallView(Struct, frozen=True):
 class DecisionRequest(Struct, frozen=True):
     """A call about to run: all that policy may look at. `tainted`: the session took in text from `origins` that are
     not trusted. `unseen`: what it will write does not stand in the call. `opinions` are those of hooks; `call` is the
-    call's id, "" where none is about to run; `folders` are those beside the workspace that belong to the session."""
+    call's id, "" where none is about to run; `folders` are those beside the workspace that belong to the session;
+    `scope` is what the session's role leaves it."""
 
     tool: str
     effects: tuple[Effect, ...]
@@ -53,6 +55,7 @@ class DecisionRequest(Struct, frozen=True):
     opinions: tuple[Opinion, ...] = ()
     call: str = ""
     folders: tuple[str, ...] = ()
+    scope: Scope | None = None
 
 
 class Offer(Struct, frozen=True):

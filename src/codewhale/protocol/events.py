@@ -28,6 +28,7 @@ from codewhale.protocol.modelevents import (
     UsageReported,
 )
 from codewhale.protocol.modes import Approval, Authority, Mode
+from codewhale.protocol.scopes import Scope
 from codewhale.protocol.tools import Effect, Origin, Subject, ToolSpec
 
 LOG_VERSION = 1
@@ -36,7 +37,8 @@ ONE_SHOT = frozenset({"complete", "infill", "title"})  # purposes of requests th
 
 class SessionOpened(EventBase, frozen=True):
     """First event of a log. A fork names its parent, the last inherited seq and the sha256 of that prefix. One that
-    works for another session names it as its owner, what kind of work it does, and how it is called there."""
+    works for another session names it as its owner, what kind of work it does, how it is called there, and what its
+    role leaves it."""
 
     version: int
     workspace: str
@@ -49,6 +51,7 @@ class SessionOpened(EventBase, frozen=True):
     owner: str = ""
     kind: str = ""
     name: str = ""
+    scope: Scope | None = None
 
 
 class SessionResumed(EventBase, frozen=True):
@@ -175,12 +178,14 @@ class TurnStarted(EventBase, frozen=True):
 
 class MessageAdded(EventBase, frozen=True):
     """A whole message joined the conversation. `finish` is why an assistant message ended, `thought` how many seconds
-    its model had thought before it, `queued` the key under which a message waited before."""
+    its model had thought before it, `queued` the key under which a message waited before, `child` the session whose end
+    it reports."""
 
     message: Message
     finish: str = ""
     thought: float = 0.0
     queued: str = ""
+    child: str = ""
 
 
 class QueueKept(EventBase, frozen=True):
@@ -362,19 +367,32 @@ class ShellRan(EventBase, frozen=True):
 
 
 class ChildOpened(EventBase, frozen=True):
-    """A child session began."""
+    """A child session began a task: its first, or with a message that woke it (`turn` counts from 1). `schema` is what
+    its answer must fit, `limits` are those of the task."""
 
     child: str
     name: str
     objective: str
+    role: str = ""
+    turn: int = 1
+    forked: bool = False
+    schema: dict[str, Any] | None = None
+    kind: str = "agent"
 
 
 class ChildClosed(EventBase, frozen=True):
-    """A child session is over."""
+    """A task of a child session is over. What it came to is in the child's log; the conversation is told of it by a
+    message or a result that names the child."""
 
     child: str
     status: str
     summary: str = ""
+
+
+class ChildReleased(EventBase, frozen=True):
+    """A child session is not needed any more: its name is free."""
+
+    child: str
 
 
 class ListChanged(EventBase, frozen=True):
@@ -455,7 +473,7 @@ Durable = (
     | Rewound | TitleSet | TurnStarted | MessageAdded | RequestSent | UsageReported | BudgetReserved | BudgetSettled
     | TurnFinished | RepairRecorded | CallStarted | CallFinished | FileChanged | ToolActivated | ApprovalAsked
     | ApprovalAnswered | ApprovalChanged | QuestionAsked | QuestionAnswered | JobStarted | JobEnded | ChildOpened
-    | ChildClosed | ListChanged | Notice | ShellRan | AnswerDropped | FolderAdded | FolderRemoved
+    | ChildClosed | ChildReleased | ListChanged | Notice | ShellRan | AnswerDropped | FolderAdded | FolderRemoved
     | QueueKept | AnswerStreamed
 )  # fmt: skip
 Ephemeral = (

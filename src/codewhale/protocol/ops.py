@@ -7,6 +7,7 @@ from msgspec import Struct
 from codewhale.protocol.messages import Message
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.requests import Op, Query
+from codewhale.protocol.scopes import Scope
 from codewhale.protocol.views import SessionSummary
 
 
@@ -22,8 +23,8 @@ class Limits(Struct, frozen=True, omit_defaults=True):
 class OpenSession(Op[str], frozen=True, tag="open_session", omit_defaults=True):
     """Begin, resume (`resume` is an id, a unique prefix or "latest") or fork (`fork`) a session. Empty provider, model,
     effort and approval mean the session's own, or the configured ones. One that works for an open session names it as
-    `owner`, with the `kind` of its work and its `name` there. `folders` beside the workspace are added to it. Answered
-    by the session's id."""
+    `owner`, with the `kind` of its work and its `name` there. `folders` beside the workspace are added to it; `scope`
+    is what its role leaves it. A fork takes the records up to `until` (0: all). Answered by the session's id."""
 
     workspace: str
     mode: Mode = Mode.AGENT
@@ -39,6 +40,8 @@ class OpenSession(Op[str], frozen=True, tag="open_session", omit_defaults=True):
     kind: str = ""
     name: str = ""
     folders: tuple[str, ...] = ()
+    scope: Scope | None = None
+    until: int = 0
 
 
 class Attachment(Struct, frozen=True, omit_defaults=True):

@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct
 
+from codewhale.protocol.children import ChildPlan, ChildRequest, ChildView
 from codewhale.protocol.events import Rewound
 from codewhale.protocol.modes import Approval, Mode
 from codewhale.protocol.ops import Limits, StatusView, UsageView
@@ -41,6 +42,37 @@ class Completer(Protocol):
     async def infill(self, session: str, prefix: str, suffix: str, *, max_tokens: int) -> Infilled:
         """What belongs between two texts, charged to the session's budget. Raises ToolError, not_available where the
         session's provider cannot fill in the middle."""
+
+
+class ChildRunner(Protocol):
+    """Runs conversations for a session: its children."""
+
+    def plan(self, request: ChildRequest) -> ChildPlan:
+        """What a request comes to; nothing is opened. Raises ToolError where it cannot be."""
+
+    async def open(self, request: ChildRequest) -> ChildView:
+        """Open a child and begin its task; it runs beside the parent. Raises ToolError."""
+
+    def view(self, parent: str, name: str) -> ChildView:
+        """How a child stands, by name or id. Raises ToolError for one that there is not."""
+
+    def views(self, parent: str) -> tuple[ChildView, ...]:
+        """The children that are not released, in the order of their opening."""
+
+    async def tell(self, parent: str, name: str, text: str) -> ChildView:
+        """Give a child a message: at its next step, or as its next task where it is over. Raises ToolError."""
+
+    async def wait(
+        self, parent: str, names: Sequence[str], seconds: float, *, every: bool = False
+    ) -> tuple[ChildView, ...]:
+        """How the named children stand (none: all) once one of those that run is over, or `every` one; after `seconds`
+        at most. Raises ToolError."""
+
+    async def stop(self, parent: str, name: str) -> ChildView:
+        """Stop a child and all that work for it; its log stays. Raises ToolError."""
+
+    async def release(self, parent: str, name: str) -> ChildView:
+        """Stop a child where it runs, and forget its name. Raises ToolError."""
 
 
 class FoundTool(Struct, frozen=True):

@@ -64,7 +64,15 @@ class JobSubject(Struct, frozen=True, tag="job"):
     text: str = ""
 
 
-Subject = CommandSubject | PathSubject | UrlSubject | JobSubject
+class ChildSubject(Struct, frozen=True, tag="child"):
+    """A sub-agent that would be opened: its role, its task, and what its calls may do."""
+
+    role: str
+    objective: str
+    effects: tuple[Effect, ...] = ()
+
+
+Subject = CommandSubject | PathSubject | UrlSubject | JobSubject | ChildSubject
 
 
 class ToolSpec(Struct, frozen=True, omit_defaults=True):

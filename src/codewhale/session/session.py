@@ -9,8 +9,17 @@ from msgspec import Struct, field
 
 from codewhale.lib.clock import Clock, rfc3339
 from codewhale.models.dialects.base import Provider
-from codewhale.protocol.events import ApprovalChanged, CallFinished, Envelope, Event, Notice, is_durable
+from codewhale.protocol.events import (
+    ApprovalChanged,
+    CallFinished,
+    Envelope,
+    Event,
+    Notice,
+    RequestSent,
+    is_durable,
+)
 from codewhale.protocol.modes import Approval, Authority, Rights, narrowest
+from codewhale.protocol.scopes import Scope, within
 from codewhale.session.accounting import Accounts
 from codewhale.session.budget import Budget
 from codewhale.session.fanout import Fanout
@@ -32,6 +41,13 @@ class Folds(Struct):
     state: SessionState = field(default_factory=SessionState)
     accounts: Accounts = field(default_factory=Accounts)
     prefix: PrefixCache = field(default_factory=PrefixCache)
+    asked_at: int = 0  # the record of the last request of the conversation itself
+
+    def take(self, envelope: Envelope) -> None:
+        event = envelope.event
+        if isinstance(event, RequestSent) and not event.purpose:
+            self.asked_at = envelope.seq
+        self.apply(event)
 
     def apply(self, event: Event) -> None:
         self.state.apply(event)
@@ -71,6 +87,21 @@ class Session:
         own = Rights(self.state.mode, self._authority, self._approval)
         return own if self._owner is None else narrowest(own, self._owner.rights)
 
+    @property
+    def scope(self) -> Scope | None:
+        """What the session's role and those of its owners leave of its rights; None is all."""
+        above = None if self._owner is None else self._owner.scope
+        return above if self.state.scope is None else within(self.state.scope, above)
+
+    @property
+    def asked_at(self) -> int:
+        """The record of the last request of the conversation; 0 before the first."""
+        return self._folds.asked_at
+
+    @property
+    def owner(self) -> "Session | None":
+        return self._owner
+
     def allow(self, *, authority: Authority | None = None, approval: Approval | None = None) -> None:
         """Change who can be asked and what becomes of asks; None leaves it."""
         self._authority = authority or self._authority
@@ -105,7 +136,7 @@ class Session:
 
     def _happen(self, events: list[Event]) -> None:
         for envelope in self.log.append(events):
-            self._folds.apply(envelope.event)
+            self._folds.take(envelope)
             self.projection.apply(envelope.event)
             self.fanout.push(envelope)
 

@@ -13,6 +13,9 @@ from codewhale.protocol.events import (
     ONE_SHOT,
     CallFinished,
     CallStarted,
+    ChildClosed,
+    ChildOpened,
+    ChildReleased,
     Compacted,
     CompactionUndone,
     ContextAppended,
@@ -42,11 +45,13 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.modes import Mode
+from codewhale.protocol.scopes import Scope
 from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Origin, ToolSpec
 
 STALE_MOST = 128
 COMMANDS_KEPT = 16
+REPORTED = "reported_children"  # in the metadata of a result that holds what these came to
 _TRUSTED = (Origin.WORKSPACE, Origin.HARNESS, Origin.PERSON)
 
 
@@ -75,6 +80,15 @@ class KnownTool(Struct, frozen=True):
     bytes: int
     used: int
     spec: ToolSpec | None = None
+
+
+class ChildState(Struct):
+    """A child of the session: its task, how that ended (None: it has not, as far as this log knows), and whether the
+    conversation holds what it came to."""
+
+    opened: ChildOpened
+    ended: ChildClosed | None = None
+    reported: bool = False
 
 
 class _Told(Struct):
@@ -127,6 +141,9 @@ class SessionState:
         self.tainted = False
         self.origins: tuple[Origin, ...] = ()
         self.owner = self.kind = self.name = ""
+        self.scope: Scope | None = None
+        self.children: dict[str, ChildState] = {}  # that are not released, in the order of their opening
+        self.last_end: TurnFinished | None = None
         self.changed_files = 0
         self.folders: dict[str, FolderAdded] = {}  # beside the workspace
         self.jobs: dict[str, JobStarted] = {}  # that run
@@ -149,6 +166,7 @@ class SessionState:
     def _opened(self, event: SessionOpened) -> None:
         self.workspace, self.mode = event.workspace, event.mode
         self.owner, self.kind, self.name = event.owner, event.kind, event.name
+        self.scope = event.scope
         self.provider, self.model = event.provider, event.model
 
     def _resumed(self, event: SessionResumed) -> None:
@@ -220,6 +238,7 @@ class SessionState:
 
     def _turn_finished(self, event: TurnFinished) -> None:
         self.turn_open = False
+        self.last_end = event
 
     def _titled(self, event: TitleSet) -> None:
         self.title = event.title
@@ -233,6 +252,7 @@ class SessionState:
     def _message(self, event: MessageAdded) -> None:
         self.messages += 1
         self.waiting.pop(event.queued, None)
+        self._reported(event.child)
         if event.message.role == "user":
             self.person_commands = []
         for call in event.message.calls:
@@ -278,6 +298,8 @@ class SessionState:
                 self.activated[name] = msgspec.structs.replace(self.activated[name], used=self.finished_calls)
         if event.origin not in _TRUSTED and event.origin not in self.origins:
             self.tainted, self.origins = True, (*self.origins, event.origin)
+        for child in event.metadata.get(REPORTED, ()):
+            self._reported(child)
         artifact = kept_output(event.metadata)
         if artifact:
             self.artifacts[event.call_id] = artifact
@@ -295,6 +317,20 @@ class SessionState:
         for name in event.dropped:
             self.activated.pop(name, None)
         self.activated[event.name] = KnownTool(event.bytes, self.finished_calls, event.spec)
+
+    def _child_opened(self, event: ChildOpened) -> None:
+        self.children[event.child] = ChildState(event)
+
+    def _child_closed(self, event: ChildClosed) -> None:
+        if (child := self.children.get(event.child)) is not None:
+            child.ended = event
+
+    def _child_released(self, event: ChildReleased) -> None:
+        self.children.pop(event.child, None)
+
+    def _reported(self, child: str) -> None:
+        if child in self.children:
+            self.children[child].reported = True
 
     def _list(self, event: ListChanged) -> None:
         self.lists[event.kind] = event.items
@@ -337,4 +373,7 @@ _STEPS: dict[type[Event], Callable[[SessionState, Any], None]] = {
     Rewound: SessionState._rewind,
     QueueKept: SessionState._queue,
     TitleSet: SessionState._titled,
+    ChildOpened: SessionState._child_opened,
+    ChildClosed: SessionState._child_closed,
+    ChildReleased: SessionState._child_released,
 }

@@ -24,6 +24,8 @@ from codewhale.session.log import LOCK_FILE, LOG_FILE, SessionLog, read_log
 from codewhale.session.reserve import Reserve
 from codewhale.session.sweep import sweep
 
+# What waits is sent once, and children belong to one session.
+_NOT_FORKED = frozenset(("session_opened", "queue_kept", "child_opened", "child_closed", "child_released"))
 _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
@@ -76,8 +78,8 @@ class SessionStore:
         """A session's events without holding it. Raises SessionError."""
         return read_log(os.path.join(self._existing(session), LOG_FILE))
 
-    def fork(self, parent: str, opened: SessionOpened) -> SessionLog:
-        """A new session, held, that begins with everything `parent` has recorded up to now.
+    def fork(self, parent: str, opened: SessionOpened, until: int = 0) -> SessionLog:
+        """A new session, held, that begins with everything `parent` has recorded up to record `until` (0: up to now).
 
         Its first event is `opened` with the parent's id, last seq and the sha256 of the parent's log up to
         there; the parent's records follow with new seqs and their own times, so that the child needs no parent.
@@ -86,7 +88,7 @@ class SessionStore:
         source = os.path.join(self._existing(parent), LOG_FILE)
         folder = self._new_folder()
         try:
-            self._copy(source, folder, parent, opened)
+            self._copy(source, folder, replace(opened, parent=parent, parent_seq=until))
             return SessionLog(folder, self._clock, ops=self._ops, reserve=self._reserve)
         except BaseException as error:
             shutil.rmtree(folder, ignore_errors=True)
@@ -94,18 +96,20 @@ class SessionStore:
                 self._refused(f"fork session {parent}", error)
             raise
 
-    def _copy(self, source: str, folder: str, parent: str, opened: SessionOpened) -> None:
+    def _copy(self, source: str, folder: str, opened: SessionOpened) -> None:
         child = os.path.basename(folder)
         with open(source, "rb") as file:
             index = records.scan(file)
+            count = index.position(opened.parent_seq + 1) if opened.parent_seq else len(index.seqs)
+            end = index.starts[count] if count < len(index.seqs) else index.end
             file.seek(0)
-            digest = hashlib.sha256(file.read(index.end)).hexdigest()
-            opened = replace(opened, parent=parent, parent_seq=index.last, parent_sha256=digest)
+            digest = hashlib.sha256(file.read(end)).hexdigest()
+            opened = replace(opened, parent_seq=opened.parent_seq or index.last, parent_sha256=digest)
             first, _ = records.event_json(opened)
             copied = [records.frame(1, child, rfc3339(self._clock.now()), first)]
-            for line in records.lines(file, index, 0, len(index.seqs)):
+            for line in records.lines(file, index, 0, count):
                 record = records.decode_record(line)
-                if record.type not in ("session_opened", "queue_kept"):  # what waits is sent once
+                if record.type not in _NOT_FORKED:
                     copied.append(records.frame(len(copied) + 1, child, record.at, bytes(record.event)))
         target = os.path.join(folder, LOG_FILE)
         fd = self._ops.open(target + ".new", os.O_WRONLY | os.O_CREAT | os.O_EXCL)

@@ -64,7 +64,7 @@ from codewhale.protocol.events import (
     whole_output,
 )
 from codewhale.protocol.messages import Image, Message, Reasoning, Text, ToolCall
-from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
+from codewhale.protocol.tools import ChildSubject, CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
 
 # Lines that a running call keeps, and how long each may be.
 TAIL_LINES = 200
@@ -684,6 +684,8 @@ def _subject_row(subject: Subject) -> tuple[str, str]:
             return "url", url
         case JobSubject(id=job, text=text):
             return "job", f"{job} {text}".rstrip()
+        case ChildSubject(role=role, objective=objective):
+            return role, objective
 
 
 def _answer_text(row: dict[str, Any]) -> str:

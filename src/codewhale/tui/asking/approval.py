@@ -27,7 +27,7 @@ from codewhale.display.text import Span, Spans, fit, flat, wrap_whole
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import ApprovalAsked, Envelope
-from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
+from codewhale.protocol.tools import ChildSubject, CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
 from codewhale.tui.asking.card import LONGEST_LINE, AnswerRow, AskCard, Patience
 from codewhale.tui.keys import bindings, first_key
 from codewhale.tui.widgets import hint, moves
@@ -141,6 +141,8 @@ class ApprovalCard(AskCard):
                 return self._named("asking.job_end", job, width)
             case JobSubject(id=job, text=text):
                 return [*self._named("asking.job_tell", job, width), *exact_lines(text, width)]
+            case ChildSubject(role=role, objective=objective):
+                return [*self._named("asking.child", role, width), *exact_lines(objective, width)]
 
     def _named(self, key: str, what: str, width: int) -> list[Spans]:
         name = self.words(key)
@@ -183,7 +185,7 @@ class ApprovalCard(AskCard):
                     yield from (text, stdin)
                 case PathSubject(path=text) | UrlSubject(url=text):
                     yield text
-                case JobSubject(text=text):
+                case JobSubject(text=text) | ChildSubject(objective=text):
                     yield text
 
     def _keys(self) -> Iterable[Spans]:

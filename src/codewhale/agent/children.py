@@ -1,0 +1,393 @@
+"""The children of sessions: conversations that run for another one. Each is an ordinary session with an owner; its log
+is what it came to, and the log of its owner says which there are and of which ends its conversation knows."""
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from codewhale.agent.childtask import Outcome, brief, fold, misfit, outcome_of, report_text, summary_line
+from codewhale.agent.engine import Engine
+from codewhale.agent.loop import CHILDREN
+from codewhale.agent.opening import OpeningChecks
+from codewhale.agent.turn import Turn
+from codewhale.protocol.children import ChildPlan, ChildRequest, ChildView, agent_id
+from codewhale.protocol.errors import CodeWhaleError, NextCall, SessionError, ToolError
+from codewhale.protocol.events import (
+    CallStarted,
+    ChildClosed,
+    ChildOpened,
+    ChildProgress,
+    ChildReleased,
+    Envelope,
+    Event,
+    MessageAdded,
+    TurnFinished,
+)
+from codewhale.protocol.messages import Message, Text
+from codewhale.protocol.modes import Approval, Authority, Mode
+from codewhale.protocol.ops import OpenSession, SendMessage
+from codewhale.session.session import Session
+from codewhale.session.state import ChildState
+from codewhale.session.store import SessionStore
+
+_STOP_SECONDS = 2.0
+_MODEL = ("the model", "the next try")  # what a turn waits for where silence counts
+
+
+class _Running(Struct):
+    """A child under way. `over` is set once its end is recorded; `doing` is told to people."""
+
+    session: Session
+    owner: Session
+    opened: ChildOpened
+    over: asyncio.Event
+    silence: float
+    began: float
+    doing: str = ""
+    steps: int = 0
+    stopped: bool = False
+    retried: bool = False
+    watch: asyncio.Task[None] | None = None
+
+
+class Children:
+    """Implements ChildRunner. `changed(moment, view, owner)` is told when a child begins and when it is over."""
+
+    def __init__(
+        self,
+        engine: Engine,
+        store: SessionStore,
+        checks: OpeningChecks,
+        changed: Callable[[str, str, ChildView], None] = lambda moment, owner, view: None,
+    ) -> None:
+        self._engine = engine
+        self._store = store
+        self._checks = checks
+        self._changed = changed
+        self._running: dict[str, _Running] = {}
+        self._ended: dict[str, ChildView] = {}  # by session, of those whose owner is open
+        self._opening: dict[str, list[str]] = {}  # names, by root
+        engine.on_close(self._forget)
+
+    # ------------------------------------------------------------------ opening
+
+    def plan(self, request: ChildRequest) -> ChildPlan:
+        owner = self._engine.session(request.parent)
+        return self._checks.plan(request, owner, self._names(owner), self._under_way(owner))
+
+    async def open(self, request: ChildRequest) -> ChildView:
+        plan = self.plan(request)
+        request, owner = plan.request, self._engine.session(request.parent)
+        root = self._engine.root(owner.id).id
+        self._opening.setdefault(root, []).append(request.name)
+        try:
+            folder = await self._checks.folder(request, owner)
+            op = OpenSession(
+                workspace=folder,
+                mode=Mode.YOLO,  # its rights are those of its owner at the moment of a call
+                authority=Authority.AUTO,
+                approval=Approval.AUTO,
+                provider="" if request.fork else plan.provider,
+                model="" if request.fork else request.model,
+                fork=owner.id if request.fork else "",
+                until=owner.asked_at if request.fork else 0,
+                effort=request.effort,
+                limits=request.limits,
+                owner=owner.id,
+                kind=request.kind,
+                name=request.name,
+                scope=plan.scope,
+            )
+            child = await self._engine.open_child(op)
+            opened = ChildOpened(
+                child.id, request.name, request.objective, request.role, 1, request.fork, request.schema, request.kind
+            )
+            role = self._checks.role(request.role, owner.state.workspace)
+            return await self._begin(child, owner, opened, brief(request, role))
+        except CodeWhaleError as error:
+            raise ToolError("execution_failed", f"The sub-agent could not be opened: {error}") from error
+        finally:
+            self._opening[root].remove(request.name)
+
+    async def _begin(self, child: Session, owner: Session, opened: ChildOpened, task: SendMessage) -> ChildView:
+        silence = self._checks.settings(owner.state.workspace).silence_seconds
+        running = _Running(child, owner, opened, asyncio.Event(), silence, child.clock.now())
+        self._running[child.id] = running
+        self._ended.pop(child.id, None)
+        try:
+            await child.barrier()  # whoever reads the owner's log finds the child's
+            owner.emit(opened)
+            running.watch = asyncio.create_task(self._watch(running), name=f"child {child.id}")
+            await self._engine.send(replace(task, session=child.id))
+        except BaseException:
+            self._running.pop(child.id, None)
+            if running.watch is not None:
+                running.watch.cancel()
+            await self._engine.close(child.id)
+            raise
+        view = self._view(running)
+        self._changed("opened", owner.id, view)
+        return view
+
+    def _names(self, owner: Session) -> Mapping[str, str]:
+        """The children of a session that are not released, by name."""
+        return {one.opened.name: session for session, one in owner.state.children.items()}
+
+    def _under_way(self, owner: Session) -> list[str]:
+        """The names of the children of the whole tree that run or are being opened."""
+        root = self._engine.root(owner.id).id
+        running = [one.opened.name for one in self._running.values() if self._engine.root(one.owner.id).id == root]
+        return [*running, *self._opening.get(root, ())]
+
+    # ------------------------------------------------------------------ while one runs
+
+    async def _watch(self, running: _Running) -> None:
+        """Follow a child until its task is over, then record its end and tell its owner."""
+        child = running.session
+        listener = child.fanout.subscribe()
+        try:
+            while True:
+                try:
+                    async with asyncio.timeout(running.silence):
+                        batch = await listener.drain()
+                except TimeoutError:
+                    self._silent(running)
+                    continue
+                ended = [self._heard(running, one) for one in batch if one.session == child.id]
+                if not batch or (any(ended) and await self._settled(running)):
+                    return
+        finally:
+            child.fanout.unsubscribe(listener)
+            if self._running.get(child.id) is running:
+                del self._running[child.id]
+            running.over.set()
+
+    def _silent(self, running: _Running) -> None:
+        turn = self._turn(running)
+        if turn is not None and turn.waiting_for.startswith(_MODEL):
+            turn.stop("silence")
+
+    def _turn(self, running: _Running) -> Turn | None:
+        with contextlib.suppress(SessionError):
+            return self._engine.turn(running.session.id)
+        return None
+
+    def _heard(self, running: _Running, envelope: Envelope) -> bool:
+        """Note what a child does; whether its turn has ended."""
+        match envelope.event:
+            case CallStarted(name=name):
+                running.steps += 1
+                running.doing = name
+                self._tell(running.owner, ChildProgress(running.session.id, f"{running.steps} {name}"))
+            case TurnFinished():
+                return True
+        return False
+
+    async def _settled(self, running: _Running) -> bool:
+        """Record the end of a child whose turn has ended; False where it goes on: with a message that waited, or to
+        answer in the form that is wanted."""
+        child, turn = running.session, self._turn(running)
+        if turn is not None:
+            await turn.wait(_STOP_SECONDS)
+            if self._turn(running) is not turn:
+                return False
+        outcome = outcome_of(child.state, running.stopped)
+        wrong = misfit(outcome, running.opened.schema)
+        if wrong and not running.retried and not running.stopped:
+            running.retried = True
+            with contextlib.suppress(CodeWhaleError):
+                await self._engine.send(SendMessage(child.id, wrong))
+                return False
+        if wrong:
+            outcome = Outcome("failed", outcome.answer, f"Its answer does not fit the schema: {wrong}")
+        view = self._over(running, outcome)
+        with contextlib.suppress(SessionError):
+            await self._engine.close(child.id)
+        self._end(running.owner, view)
+        return True
+
+    def _over(self, running: _Running, outcome: Outcome) -> ChildView:
+        return replace(self._view(running), status=outcome.status, answer=outcome.answer, error=outcome.error, doing="")
+
+    def _end(self, owner: Session, view: ChildView, *, wake: bool = True) -> None:
+        """Record an end in the owner's log, and let its conversation be told."""
+        self._ended[view.session] = view
+        self._running.pop(view.session, None)
+        closed = ChildClosed(view.session, view.status, summary_line(view))
+        with contextlib.suppress(SessionError):  # the owner is being closed: it is told when it is opened again
+            owner.emit(closed)
+            text = Text(report_text(view), source="harness")
+            message = MessageAdded(Message("user", (text,)), child=view.session)
+            self._engine.report(owner.id, message, wake=wake)
+        self._changed("closed", owner.id, view)
+
+    def _tell(self, owner: Session, event: Event) -> None:
+        with contextlib.suppress(SessionError):
+            owner.emit(event)
+
+    # ------------------------------------------------------------------ how they stand
+
+    def view(self, parent: str, name: str) -> ChildView:
+        return self._stands(self._engine.session(parent), self._named(parent, name))
+
+    def views(self, parent: str) -> tuple[ChildView, ...]:
+        owner = self._engine.session(parent)
+        return tuple(self._stands(owner, session) for session in owner.state.children)
+
+    def _named(self, parent: str, name: str) -> str:
+        """The session of a child by its name or id. Raises ToolError."""
+        owner = self._engine.session(parent)
+        for session, one in owner.state.children.items():
+            if name in (one.opened.name, agent_id(session), session):
+                return session
+        names = [one.opened.name for one in owner.state.children.values()]
+        known = f"Those of this session are: {', '.join(names)}." if names else "This session has opened none."
+        fix = NextCall("agent_eval", {"name": names[-1]}) if names else None
+        raise ToolError(
+            "invalid_input",
+            f"`name`: there is no sub-agent {name[:80]!r}. {known} Open a new one with agent_open.",
+            field="name",
+            expected="the name or id of a sub-agent",
+            received=repr(name[:80]),
+            fix=fix,
+        )
+
+    def _stands(self, owner: Session, session: str) -> ChildView:
+        state = owner.state.children[session]
+        if (running := self._running.get(session)) is not None:
+            return self._view(running)
+        if session not in self._ended:
+            self._ended[session] = self._from_log(session, state)
+        return replace(self._ended[session], reported=state.reported)
+
+    def _view(self, running: _Running) -> ChildView:
+        child, opened = running.session, running.opened
+        usage, turn = child.accounts.turn, self._turn(running)
+        waits = "" if turn is None else turn.waiting_for
+        return ChildView(
+            session=child.id,
+            name=opened.name,
+            role=opened.role,
+            objective=opened.objective,
+            status="running",
+            kind=opened.kind,
+            model=child.state.model,
+            folder=child.state.workspace,
+            forked=opened.forked,
+            task=opened.turn,
+            steps=usage.calls,
+            tokens=usage.input + usage.output,
+            cached=usage.hit,
+            seconds=round(child.clock.now() - running.began, 1),
+            cost=next(iter(usage.cost.values()), None),
+            doing=waits or running.doing,
+        )
+
+    def _from_log(self, session: str, state: ChildState) -> ChildView:
+        """How a child of an earlier process stands."""
+        opened = state.opened
+        view = ChildView(session, opened.name, opened.role, opened.objective, "interrupted", opened.kind)
+        view = replace(view, forked=opened.forked, task=opened.turn)
+        try:
+            outcome = outcome_of(fold(self._store.read(session)), False)
+        except SessionError as error:
+            return replace(view, status="failed", error=f"Its log cannot be read: {error}")
+        return replace(view, status=outcome.status, answer=outcome.answer, error=outcome.error)
+
+    # ------------------------------------------------------------------ waiting
+
+    async def wait(
+        self, parent: str, names: Sequence[str], seconds: float, *, every: bool = False
+    ) -> tuple[ChildView, ...]:
+        owner = self._engine.session(parent)
+        sessions = [self._named(parent, name) for name in names] or list(owner.state.children)
+        running = [self._running[session] for session in sessions if session in self._running]
+        if running and seconds > 0 and (every or len(running) == len(sessions)):
+            waits = [asyncio.ensure_future(one.over.wait()) for one in running]
+            when = asyncio.ALL_COMPLETED if every else asyncio.FIRST_COMPLETED
+            try:
+                await asyncio.wait(waits, timeout=seconds, return_when=when)
+            finally:
+                for wait in waits:
+                    wait.cancel()
+        return tuple(self._stands(owner, session) for session in sessions)
+
+    # ------------------------------------------------------------------ messages and ends
+
+    async def tell(self, parent: str, name: str, text: str) -> ChildView:
+        session = self._named(parent, name)
+        running = self._running.get(session)
+        if running is not None:
+            await self._engine.send(SendMessage(session, text, delivery="steer"))
+            return self._view(running)
+        owner = self._engine.session(parent)
+        self._checks.room(self._under_way(owner), owner.state.workspace)
+        opened = replace(owner.state.children[session].opened, turn=owner.state.children[session].opened.turn + 1)
+        root = self._engine.root(owner.id).id
+        self._opening.setdefault(root, []).append(opened.name)
+        try:
+            op = self._checks.waking(session, owner, opened)
+            child = await self._engine.open_child(op)
+            return await self._begin(child, owner, opened, SendMessage(session, text))
+        except CodeWhaleError as error:
+            raise ToolError("execution_failed", f"The sub-agent {opened.name} could not go on: {error}") from error
+        finally:
+            self._opening[root].remove(opened.name)
+
+    async def stop(self, parent: str, name: str) -> ChildView:
+        session = self._named(parent, name)
+        await self._stop([session])
+        return self._stands(self._engine.session(parent), session)
+
+    async def release(self, parent: str, name: str) -> ChildView:
+        view = await self.stop(parent, name)
+        owner = self._engine.session(parent)
+        owner.emit(ChildReleased(view.session))
+        self._ended.pop(view.session, None)
+        return view
+
+    async def stop_all(self, parent: str) -> int:
+        """Stop every child of a session; how many ran."""
+        running = [session for session, one in self._running.items() if one.owner.id == parent]
+        await self._stop(running)
+        return len(running)
+
+    async def _stop(self, sessions: Iterable[str]) -> None:
+        running = [self._running[session] for session in sessions if session in self._running]
+        below = [one for root in running for one in self._running.values() if self._works_for(one, root.session.id)]
+        for one in (*below, *running):
+            one.stopped = True
+            with contextlib.suppress(SessionError):
+                self._engine.interrupt(one.session.id, "stopped")
+        waits = [asyncio.ensure_future(one.over.wait()) for one in (*below, *running)]
+        if waits:
+            await asyncio.wait(waits, timeout=_STOP_SECONDS * 2)
+            for wait in waits:
+                wait.cancel()
+
+    def _works_for(self, running: _Running, session: str) -> bool:
+        return running.session in self._engine.owned(session)
+
+    # ------------------------------------------------------------------ an earlier process
+
+    async def restore(self, owner: Session) -> None:
+        """Let a session that is opened again be told, at its next turn, of the ends that it does not know of."""
+        for session, state in list(owner.state.children.items()):
+            if state.reported or session in self._running:
+                continue
+            view = await asyncio.to_thread(self._from_log, session, state)
+            self._end(owner, view, wake=False)
+
+    async def _forget(self, session: str) -> None:
+        """A session closes: those that worked for it have been closed before it."""
+        self._opening.pop(session, None)
+        for one in [one for one in self._running.values() if session in (one.owner.id, one.session.id)]:
+            if one.owner.id == session and one.watch is not None:
+                await asyncio.wait([one.watch], timeout=_STOP_SECONDS)
+
+
+def waits_for_children(turn: Turn) -> bool:
+    return turn.waiting_for.startswith(CHILDREN)
