@@ -55,9 +55,7 @@ async def children(here: Harness, session: str) -> tuple[ChildView, ...]:
     return await here.client.query(ListChildren(session))
 
 
-async def test_a_turn_without_a_person_stays_open_until_its_children_have_reported(
-    home: Path, workspace: Path
-) -> None:
+async def test_a_turn_without_a_person_stays_open_until_its_children_have_reported(home: Path, workspace: Path) -> None:
     (workspace / "a.txt").write_text("one\n")
     model = by_task(
         {

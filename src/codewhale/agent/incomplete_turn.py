@@ -108,6 +108,7 @@ _FACT = re.compile(r"[\d`<{\[/\"«“「=|_]|\w\.\w")
 _THING = re.compile(r"`[^`\n]+`|\w/\w|\w\.[a-z]{1,5}\b|[a-z]_[a-z]")
 _SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
 _WORD = re.compile(r"[A-Za-z]\w*_\w+")
+_SECTION = re.compile(r"[\W_]*SUMMARY\b")  # how the answer of a sub-agent begins
 _SHORT, _LEAST = 240, 12
 
 
@@ -119,7 +120,7 @@ def promises(text: str, moment: Moment, is_tool: Callable[[str], bool]) -> bool:
         return False
     if _GOES_ON.search(text[-40:]):
         return True
-    if moment.acted or moment.denies:
+    if moment.acted or moment.denies or _SECTION.match(text):
         return False
     if any(is_tool(word) for word in _WORD.findall(_last_sentence(text))):
         return True
@@ -183,6 +184,7 @@ def reason_to_continue(answer: ModelAnswer, moment: Moment, writes_call: bool, i
     return LOST if lost else ""
 
 
+CHILDREN = "agents"  # the family of tools by which another session acts
 # What every text that looks like a call has somewhere.
 _SIGNS = re.compile(r"[<\[{`(]|\*\*\* |Action|to=")
 
@@ -296,4 +298,5 @@ class TurnAnswers:
         self._openings.add(opening(text.strip()))
         self._openings.discard("")
         for call in calls:
-            self._acted = self._acted or (call.ok and call.spec is not None and call.spec.touches)
+            spec = call.spec
+            self._acted = self._acted or (call.ok and spec is not None and (spec.touches or spec.family == CHILDREN))
