@@ -59,9 +59,9 @@ def test_another_spelling_is_refused_too(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "given", "tool", "wanted"),
     [
-        ("spawn_agent", {"message": "look", "agent_type": "explorer"}, "agent_open", {"prompt": "look", "role": "explore"}),
+        ("spawn_agent", {"message": "x", "agent_type": "explorer"}, "agent_open", {"prompt": "x", "role": "explore"}),
         ("agent_spawn", {"prompt": "look", "name": "a"}, "agent_open", {"prompt": "look", "name": "a"}),
-        ("delegate_to_agent", {"task": "look", "agent_name": "reviewer"}, "agent_open", {"prompt": "look", "role": "review"}),
+        ("delegate_to_agent", {"task": "x", "agent_name": "reviewer"}, "agent_open", {"prompt": "x", "role": "review"}),
         ("agent_wait", {"ids": ["agent_1"], "timeout_ms": 500}, "agent_eval", {"name": "agent_1", "timeout_ms": 500}),
         ("wait", {"ids": ["agent_1", "agent_2"]}, "agent_eval", {}),
         ("wait", {"task_id": "shell_1"}, "exec_shell_wait", {"task_id": "shell_1"}),

@@ -245,7 +245,7 @@ class Children:
                 return session
         names = [one.opened.name for one in owner.state.children.values()]
         known = f"Those of this session are: {', '.join(names)}." if names else "This session has opened none."
-        fix = NextCall("agent_eval", {"name": names[-1]}) if names else None
+        fix = NextCall("agent_eval", {"name": names[-1]} if names else {"block": False})
         raise ToolError(
             "invalid_input",
             f"`name`: there is no sub-agent {name[:80]!r}. {known} Open a new one with agent_open.",

@@ -46,8 +46,8 @@ _DECIMAL = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?\s*")
 
 class _OtherNames(Struct, frozen=True):
     """What other harnesses and models say for ours: the names of an argument (`tool.argument`: of that tool's alone),
-    and the words for a choice, folded; members that say what is done anyway, with the values that do; `tool.member`: the value of it that says what
-    another argument says by its own; the globs of a kind of file."""
+    and the words for a choice, folded; members that say what is done anyway, with the values that do; what a member of
+    a tool (`tool.member`) means with this value: an argument and its value; the globs of a kind of file."""
 
     keys: dict[str, str]
     choices: dict[str, str]

@@ -8,7 +8,7 @@ from codewhale.lib.jsontext import pretty
 from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import Block, TableBlock
 from codewhale.protocol.children import READING_ROLES, ChildPlan, ChildRequest, ChildView
-from codewhale.protocol.errors import Corrected, ToolError
+from codewhale.protocol.errors import Corrected, NextCall, ToolError
 from codewhale.protocol.ports import ChildRunner
 from codewhale.protocol.tools import CallContext, ChildSubject, Effect, Origin, Preview, ToolResult
 from codewhale.tools.base import Args, Doc, tool
@@ -147,7 +147,7 @@ class AgentTools:
         """
         if args.message is not None or args.interrupt:
             if args.name is None:
-                raise ToolError("missing_field", "`name`: which sub-agent is the message for?", field="name")
+                raise self._nobody(args, call.session)
             if args.interrupt:
                 await self._children.stop(call.session, args.name)
             if args.message is not None:
@@ -167,6 +167,24 @@ class AgentTools:
         metadata = _metadata(views[0]) if args.name is not None else {"count": len(views)}
         metadata |= {"timed_out": said["timed_out"], "reported_children": ended}
         return ToolResult(pretty(said), display=_shown(views), metadata=metadata, origin=Origin.HARNESS)
+
+    def _nobody(self, args: AgentEval, session: str) -> ToolError:
+        """What is wrong with a message that says not whom it is for."""
+        names = [view.name for view in self._children.views(session)]
+        known = f"There are: {', '.join(names)}." if names else "There is none; open one with agent_open."
+        fix: NextCall | Corrected = NextCall("agent_eval", {"block": False})
+        if len(names) == 1:
+            fix = Corrected({"name": names[0]}, sure=True)
+        elif not names and args.message is not None:
+            fix = NextCall("agent_open", {"prompt": args.message})
+        return ToolError(
+            "missing_field",
+            f"`name`: which sub-agent is the message for? {known}",
+            field="name",
+            expected="the name or id of a sub-agent",
+            received="no name",
+            fix=fix,
+        )
 
     def _patience(self, session: str, name: str, views: tuple[ChildView, ...]) -> dict[str, Any]:
         """What is added to a look at what has not changed since the last one."""
