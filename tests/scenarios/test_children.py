@@ -79,3 +79,72 @@ async def test_a_turn_without_a_person_stays_open_until_its_children_have_report
         assert isinstance(end, TurnFinished) and end.result["answer"] == "The scout says one."
         (view,) = await children(here, session)
         assert (view.status, view.reported, view.role) == ("completed", True, "explore")
+
+
+async def test_a_fork_begins_with_the_bytes_of_its_parents_last_request(home: Path, workspace: Path) -> None:
+    bodies: dict[str, list[bytes]] = {"child": [], "parent": []}
+
+    def model(request: dict[str, Any]) -> Turn:
+        words = [text_of(one) for one in request["messages"] if one["role"] == "user"]
+        forked = any("Continue as a fork" in word for word in words)
+        answers = sum(one["role"] == "assistant" for one in request["messages"])
+        bodies["child" if forked else "parent"].append(json.dumps(request["messages"]).encode())
+        if forked:
+            return {"text": "SUMMARY: forked"}
+        return [
+            call("checklist_write", todos=[{"content": "a", "status": "pending"}]),
+            call("agent_open", prompt="Continue as a fork", fork_context=True, role="explore"),
+            {"text": "Opened it."},
+            {"text": "All is done."},
+        ][min(answers, 3)]
+
+    async with harness(home, workspace, [model] * 12) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS)
+        events = await here.turn("Begin", session)
+        (opened,) = results(events, "agent_open")
+        assert opened["context_mode"] == "forked" and opened["prefix_cache"]["expected_cached_tokens"] > 0
+    before, child = bodies["parent"][1], bodies["child"][0]
+    assert child.startswith(before[:-1])
+
+
+async def test_a_message_wakes_a_child_that_is_over_and_extends_its_last_request(home: Path, workspace: Path) -> None:
+    requests: list[list[dict[str, Any]]] = []
+
+    def model(request: dict[str, Any]) -> Turn:
+        messages = request["messages"]
+        words = [text_of(one) for one in messages if one["role"] == "user"]
+        answers = sum(one["role"] == "assistant" for one in messages)
+        if any(word.startswith("Count") for word in words):
+            requests.append(messages)
+            return {"text": f"SUMMARY: count {answers + 1}"}
+        return [
+            call("agent_open", prompt="Count", name="counter", role="explore"),
+            call("agent_eval", name="counter"),
+            call("agent_eval", name="counter", message="Again"),
+            call("agent_eval", name="counter", message="Once more"),
+            call("agent_close", name="counter"),
+            {"text": "It has counted to three."},
+        ][answers]
+
+    async with harness(home, workspace, [model] * 20) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS)
+        events = await here.turn("Start", session)
+        looks = results(events, "agent_eval")
+        assert [look["result"] for look in looks] == [f"SUMMARY: count {n}" for n in (1, 2, 3)]
+        assert [look["snapshot"]["task"] for look in looks] == [1, 2, 3]
+        assert reports(events) == []
+        assert await children(here, session) == ()
+    first, second, third = requests
+    assert second[: len(first)] == first and third[: len(second)] == second
+
+
+async def test_a_child_goes_no_further_than_its_role_and_its_parent(home: Path, workspace: Path) -> None:
+    model = by_task(
+        {
+            "Change": [call("write_file", path="made.txt", content="x"), {"text": "SUMMARY: could not"}],
+            "Start": [call("agent_open", prompt="Change it", role="explore"), {"text": "Opened."}, {"text": "Over."}],
+        }
+    )
+    async with harness(home, workspace, [model] * 10) as here:
+        await here.turn("Start", await here.open(mode=Mode.YOLO, authority=Authority.AUTO))
+    assert not (workspace / "made.txt").exists()
