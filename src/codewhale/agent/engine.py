@@ -214,6 +214,8 @@ class Engine:
     # ------------------------------------------------------------------ turns
 
     def _begin(self, live: LiveSession, message: QueuedMessage) -> None:
+        if live.session.lane is not None and not live.session.state.owner:
+            live.session.lane.reopen()
         self._start(live, message.op.text, message.joins(live.session))
 
     def _start(self, live: LiveSession, text: str, *message: MessageAdded) -> None:

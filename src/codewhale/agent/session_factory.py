@@ -42,6 +42,7 @@ from codewhale.protocol.messages import Image
 from codewhale.protocol.modes import Approval, Authority
 from codewhale.protocol.ops import OpenSession
 from codewhale.protocol.views import ContextView
+from codewhale.session.lanes import Lanes
 from codewhale.session.lists import ListItem, Lists
 from codewhale.session.log import SessionLog
 from codewhale.session.prefixcache import Heads
@@ -128,6 +129,7 @@ class SessionFactory:
         self._stores = deps.stores
         self._catalog = catalog
         self._heads: Heads = {}
+        self._lanes = Lanes(deps.clock)
         self._sources = (instruction_source(self.instructions), skill_source(deps.texts.skills))
 
     def open(self, op: OpenSession, owner: Session | None = None) -> Session:
@@ -221,6 +223,7 @@ class SessionFactory:
         budget = session_budget(folds.accounts, provider.model.price, deps.clock, owner).slice(op.limits)
         projection = reading.projection or self._projection(of_conversation(log, state.rewound), provider.dialect)
         session = Session(log, folds, (provider, projection), budget, defaults.redactor, deps.clock)
+        session.lane = self._lanes.of(provider)
         if owner is not None:
             session.belong(owner)
         session.allow(authority=op.authority, approval=op.approval or defaults.approval)
@@ -280,6 +283,7 @@ class SessionFactory:
     def attach(self, session: Session, provider: Provider) -> None:
         """Ask another provider from now on; pin a head if the session has none for it."""
         session.use(provider)
+        session.lane = self._lanes.of(provider)
         self._pin(session)
 
     def rewind(self, session: Session, event: Rewound) -> None:

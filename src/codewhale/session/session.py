@@ -23,6 +23,7 @@ from codewhale.protocol.scopes import Scope, within
 from codewhale.session.accounting import Accounts
 from codewhale.session.budget import Budget
 from codewhale.session.fanout import Fanout
+from codewhale.session.lanes import Lane
 from codewhale.session.log import SessionLog
 from codewhale.session.prefixcache import PrefixCache
 from codewhale.session.projection import Projection
@@ -80,6 +81,7 @@ class Session:
         self._providers = [self.provider]
         self._authority, self._approval = Authority.HEADLESS, Approval.SUGGEST
         self._owner: Session | None = None
+        self.lane: Lane | None = None
 
     @property
     def rights(self) -> Rights:
