@@ -164,9 +164,8 @@ async def test_after_a_quota_error_nothing_more_is_sent_for_children(home: Path,
             if len(asked) == 3:
                 return {"error": {"message": "insufficient balance", "kind": "quota"}}
             return {"text": f"SUMMARY: {task[:6]} is over"}
-        if answers < 5:
-            return call("agent_open", prompt=f"Task {answers}", role="explore")
-        return {"text": "Over."}
+        opens = [{"name": "agent_open", "arguments": {"prompt": f"Task {n}", "role": "explore"}} for n in range(5)]
+        return {"text": "Over."} if answers else {"calls": opens}
 
     async with harness(home, workspace, [model] * 40, facts={"parallel_requests": 1}) as here:
         session = await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS)
