@@ -219,7 +219,8 @@ class CommandOutput(Struct, frozen=True, omit_defaults=True):
 class StatusView(Struct, frozen=True):
     """How a session stands: what /status shows. `waiting_since` is when `waiting_for` began, in Unix seconds (0: it
     waits for nothing); `branch` is "" outside a git repository, `sandbox` the mechanism that holds commands, "" for
-    none; `queue` counts messages that wait, `jobs` background commands that run; `seq` is that of the last event."""
+    none; `queue` counts messages that wait, `jobs` background commands that run, `rewinds` those that can be undone;
+    `seq` is that of the last event."""
 
     session: str
     workspace: str
@@ -243,6 +244,7 @@ class StatusView(Struct, frozen=True):
     queue: int = 0
     jobs: int = 0
     seq: int = 0
+    rewinds: int = 0
 
 
 class UsageView(Struct, frozen=True):
