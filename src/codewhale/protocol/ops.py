@@ -147,8 +147,8 @@ class NoteFile(Op[None], frozen=True, tag="note_file"):
 
 class ConnectProvider(Op[str], frozen=True, tag="connect_provider", omit_defaults=True):
     """Use a provider from now on, once it has answered: keep its `key` as a login does, or its `base_url` in
-    config.toml, and ask it in this session; without `use` only its key is checked and kept. Answered by "" or by what
-    is wrong, in one sentence: then nothing has changed."""
+    config.toml, and ask it in this session; without `use` only its key is checked and kept; `exposed` allows requests
+    to go unencrypted. Answered by "" or by what is wrong, in one sentence: then nothing has changed."""
 
     session: str
     name: str
@@ -156,6 +156,7 @@ class ConnectProvider(Op[str], frozen=True, tag="connect_provider", omit_default
     base_url: str = ""
     model: str = ""
     use: bool = True
+    exposed: bool = False
 
 
 class ChangeSetting(Op[str], frozen=True, tag="change_setting"):
