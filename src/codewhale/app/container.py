@@ -29,7 +29,9 @@ from codewhale.app.settings import (
 from codewhale.app.toolbox import Toolbox
 from codewhale.catalog.registry import Catalog
 from codewhale.config import Config
+from codewhale.config.layers import DEFAULT
 from codewhale.lib.clock import Clock
+from codewhale.models.loopback import is_near
 from codewhale.permissions.audit import AuditLog
 from codewhale.permissions.skill_folders import any_there
 from codewhale.process.artifacts import ArtifactStore
@@ -295,8 +297,10 @@ class Container:
 
     def _make_title(self, session: Session) -> None:
         config = self.settings(session.state.workspace).config
-        own = session.rights.authority is Authority.PERSON and not session.state.owner
-        if own and config.section("titles", bool):
+        wanted = config.section("titles", bool) and not session.state.owner
+        if config.origin("titles") == DEFAULT:  # a server with one slot would forget the conversation for it
+            wanted = wanted and not is_near(session.provider.settings.base_url)
+        if wanted and session.rights.authority is Authority.PERSON:
             self.services.titles.after_turn(session)
 
     async def _forget(self, session: str) -> None:

@@ -292,7 +292,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         if isinstance(event, events.Key | events.Paste):
             self._key_at = time.monotonic()
             self.attention.key()
-            if self._early.keeps(event):
+            if not event.is_forwarded and self._early.keeps(event):
                 return
             if not self.overlays.open and misses(event, self.focused):
                 self.screen.set_focus(self.composer.text)
