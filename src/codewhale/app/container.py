@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from codewhale.agent.compaction import ConversationCompactor
     from codewhale.agent.completer import Completions
     from codewhale.agent.discovery import Discovery
+    from codewhale.agent.roles import ChildRole
     from codewhale.agent.titles import Titles
     from codewhale.codesearch.codemap import CodeMaps
     from codewhale.codesearch.search import CodeSearch
@@ -203,11 +204,19 @@ class Container:
         checks = OpeningChecks(
             self.catalog,
             lambda workspace: self.settings(workspace).config.section("subagents", ChildSettings),
-            lambda workspace: {},
+            self._roles,
             self._checkout,
             self._depth,
         )
         return Children(self.engine, self.sessions, checks, self._child_changed)
+
+    def _roles(self, workspace: str) -> "Mapping[str, ChildRole]":
+        from codewhale.agent.roles import own_roles
+        from codewhale.permissions.markdown_files import AGENT_FOLDER
+
+        root = os.path.realpath(workspace)
+        folders = ((os.path.join(root, AGENT_FOLDER), root), (os.path.join(self.place.home, "agents"), ""))
+        return own_roles(folders, self.services.trust.holds)
 
     async def _checkout(self, owner: Session, name: str) -> str:
         raise SessionError("a checkout of its own is not available here")
