@@ -84,6 +84,37 @@ def test_without_a_name_each_run_has_one_of_its_own(home: Path, git_workspace: P
     assert places == ["0.txt", "1.txt"]
 
 
+@pytest.mark.parametrize(
+    ("words", "name", "prompt"),
+    [
+        (["--worktree", "topic", "Go"], "topic", "Go"),
+        (["--worktree=topic", "Go"], "topic", "Go"),
+        (["Go", "--worktree", "topic"], "topic", "Go"),
+        (["--worktree", "topic", "--auto", "Go"], "topic", "Go"),
+        (["--worktree", "--auto", "Go"], "", "Go"),
+        (["--worktree", "Go"], "", "Go"),
+        (["--worktree=topic"], "topic", ""),
+        (["--worktree", "a b", "Go"], "a b", ""),
+    ],
+)
+def test_a_name_that_follows_is_the_name_and_the_last_word_the_prompt(
+    home: Path, git_workspace: Path, words: list[str], name: str, prompt: str
+) -> None:
+    scripted(home, DONE)
+    done = codewhale_program(home, "exec", "-w", str(git_workspace), *words)
+    if not prompt:
+        assert done.returncode == 2 and ("PROMPT" in done.stderr or "cannot name" in done.stderr), done.stderr
+        return
+    assert done.returncode == 0 and f"worktree {name or 'w-'}" in done.stderr, done.stderr
+    (session,) = codewhale_program(home, "sessions", "list", "--all").stdout.splitlines()
+    assert session.endswith(prompt)
+
+
+def test_help_says_what_a_word_behind_the_option_is(home: Path) -> None:
+    told = " ".join(codewhale_program(home, "exec", "--help").stdout.split())
+    assert "--worktree [NAME]" in told and "the last word is the PROMPT" in told
+
+
 @MAKES_FILES
 def test_commands_work_and_commit_in_it(home: Path, git_workspace: Path) -> None:
     who = "-c user.name=T -c user.email=t@localhost"
@@ -301,7 +332,7 @@ def test_killed_at_any_moment_no_work_is_lost_and_the_next_one_tidies_up(home: P
         last = steps[-1][1]
         listed = codewhale_program(home, "worktree", "list").stdout
         assert last in listed or not list(state.glob(f"worktrees/*/{last}*"))
-        assert tree_of(git_workspace) == before and git(git_workspace, "fsck", "--no-progress") == ""
+        assert tree_of(git_workspace) == before and git(git_workspace, "fsck", "--no-progress", "--no-dangling") == ""
         held = asyncio.run(open_worktree(git_workspace, state, last))
         assert asyncio.run(held.tree.stands())
         kept = asyncio.run(finish(held))

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import os
 import re
-import time
 from collections.abc import AsyncIterator
 from typing import Literal
 
@@ -25,7 +24,7 @@ from codewhale.workspace.checkout import Checkout, CheckoutError
 from codewhale.workspace.git import git
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}")
-_PATIENCE = 60.0
+_PATIENCE = 3000  # times a fiftieth of a second
 
 
 class Worktree(Checkout, frozen=True):
@@ -77,7 +76,7 @@ class Worktrees:
         repository = find_repository(folder)
         if repository is None:
             raise CheckoutError(
-                f"{folder} is not in a git repository, or in a bare one. Run git init, or use a checkout."
+                f"{folder} is not in a git repository, or in a bare one: run git init or use a checkout."
             )
         head = await git(("rev-parse", "--verify", "-q", "HEAD^{commit}"), folder)
         if head.exit_code != 0:
@@ -85,8 +84,7 @@ class Worktrees:
         common = os.path.realpath(repository.common)
         place = os.path.join(self._top, hashlib.sha256(os.fsencode(common)).hexdigest()[:16])
         private_dir(place)
-        name = name or short_id("w").replace("_", "-")
-        path = os.path.join(place, name)
+        path = os.path.join(place, name := name or short_id("w").replace("_", "-"))
         origin = os.path.relpath(os.path.realpath(folder), os.path.realpath(repository.root))
         async with _alone_at(place):
             await _tidy(place)
@@ -95,7 +93,13 @@ class Worktrees:
             tree = Worktree(common, path, f"codewhale/{name}", name, head.stdout.decode().strip(), origin)
             if await tree.tip() or os.path.lexists(path):
                 raise CheckoutError(f"The branch {tree.branch} or {path} is there already. Choose another name.")
-            return hold(await _made(tree))
+            _record(tree)
+            try:
+                await tree.make(tree.base)
+            except CheckoutError:
+                _drop(tree)
+                raise
+            return hold(_record(replace(tree, state="ready")))
 
 
 def hold(tree: Worktree) -> HeldWorktree:
@@ -108,22 +112,10 @@ async def finish(held: HeldWorktree) -> str:
     try:
         async with _alone_at(os.path.dirname(held.tree.path)):
             return await held.tree.kept(held.tree.base) or await _removed(held.tree)
-    except ToolError as error:
-        return error.message
-    except (SessionBusyError, OSError) as error:
+    except (ToolError, SessionBusyError, OSError) as error:
         return str(error)
     finally:
         held.lock.release()
-
-
-async def _made(tree: Worktree) -> Worktree:
-    _record(tree)
-    try:
-        await tree.make(tree.base)
-    except CheckoutError:
-        _drop(tree)
-        raise
-    return _record(replace(tree, state="ready"))
 
 
 async def _again(tree: Worktree, origin: str) -> HeldWorktree:
@@ -183,13 +175,12 @@ def _drop(tree: Worktree) -> None:
 @contextlib.asynccontextmanager
 async def _alone_at(place: str) -> AsyncIterator[None]:
     """No other process makes or removes worktrees of the repository meanwhile. Raises SessionBusyError."""
-    until = time.monotonic() + _PATIENCE
-    while True:
+    for left in reversed(range(_PATIENCE)):
         try:
             lock = SessionLock(os.path.join(place, ".lock"), "that makes a worktree here")
             break
         except SessionBusyError:
-            if time.monotonic() > until:
+            if not left:
                 raise
         await asyncio.sleep(0.02)
     try:

@@ -77,11 +77,9 @@ def read_head(repository: Repository) -> str | None:
 
 
 def branch_of(workspace: str) -> str:
-    """The branch that is checked out, the start of a commit id when none is, "" outside a repository. Nothing is
-    started."""
-    repository = find_repository(workspace)
-    head = read_head(repository) if repository is not None else None
-    return (head[:12] if re.fullmatch(r"[0-9a-f]{40,64}", head) else head) if head else ""
+    """The branch that is checked out, the start of a commit id when none is, "" outside a repository."""
+    head = read_head(repository) if (repository := find_repository(workspace)) is not None else None
+    return (head[:12] if _SHA.fullmatch(head) else head) if head else ""
 
 
 def config_files(repository: Repository) -> list[str]:

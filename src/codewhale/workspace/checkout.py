@@ -2,7 +2,6 @@
 repository names."""
 
 import asyncio
-import contextlib
 import os
 import shutil
 
@@ -16,8 +15,7 @@ from codewhale.workspace.git import changing, git, head_ref
 from codewhale.workspace.ignore import CACHES
 
 _UNDER_WAY = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
-_INDEX_LIMIT = 256 << 20
-_GONE = ".gone"
+_GONE, _INDEX_LIMIT = ".gone", 256 << 20
 _SEEN = (b"H 100", b"H 120")  # how the row of a file or a link begins that git looks at
 
 
@@ -86,22 +84,21 @@ class Checkout(Struct, frozen=True):
         return next((text for text in words if not text.startswith("0 ")), "")
 
     def _holds(self, name: bytes) -> bool:
-        """Whether there is a file, or a folder that is not empty."""
         path = os.path.join(os.fsencode(self.path), name)
         return bool(os.listdir(path)) if os.path.isdir(path) else os.path.lexists(path)
 
     async def remove(self) -> str:
         """Take away a checkout that holds nothing, and its branch; why it is still there, "" when it is gone."""
-        tip, gone = await self.tip(), self.path + _GONE
-        with contextlib.suppress(FileNotFoundError):
+        tip, gone, stands = await self.tip(), self.path + _GONE, os.path.lexists(self.path)
+        if stands:
             os.rename(self.path, gone)  # a kill leaves all of it or nothing
         done = await self._git("worktree", "remove", self.path)
-        if done.exit_code != 0:
-            with contextlib.suppress(FileNotFoundError):
-                os.rename(gone, self.path)
-            return _last(done) or "git did not remove it"
-        await self.discard(tip)
-        return ""
+        if done.exit_code == 0:
+            await self.discard(tip)
+            return ""
+        if stands:
+            os.rename(gone, self.path)
+        return _last(done) or "git did not remove it"
 
     async def discard(self, tip: str) -> None:
         """Take away what nobody works in, and its branch where that is at `tip`."""
