@@ -292,7 +292,7 @@ class Children:
             status="running",
             kind=opened.kind,
             model=child.state.model,
-            folder=child.state.workspace,
+            folder="" if child.state.workspace == running.owner.state.workspace else child.state.workspace,
             forked=opened.forked,
             task=opened.turn,
             steps=usage.calls,

@@ -105,6 +105,9 @@ class Engine:
         """Call `closer(session id)` whenever a session closes, before its log does."""
         self._closers.append(closer)
 
+    def off_close(self, closer: Callable[[str], Awaitable[None]]) -> None:
+        self._closers.remove(closer)
+
     def after_turn(self, hear: Callable[[Session], None]) -> None:
         """Call `hear(session)` whenever a turn has ended and none follows at once."""
         self._after_turns.append(hear)
@@ -193,7 +196,7 @@ class Engine:
         live.queue.clear()
         live.turn.stop("interrupted")
         await live.turn.wait(_STOP_SECONDS)
-        for closer in self._closers:
+        for closer in list(self._closers):
             await closer(session_id)
         try:
             await live.session.aclose()

@@ -219,7 +219,20 @@ class Container:
         return own_roles(folders, self.services.trust.holds)
 
     async def _checkout(self, owner: Session, name: str) -> str:
-        raise SessionError("a checkout of its own is not available here")
+        """A folder of its own for a child; kept after its owner has closed where it holds changes."""
+        from codewhale.app.checkouts import Worktrees, finish
+
+        held = await Worktrees(self.place.home).open(owner.state.workspace)
+
+        async def close(session: str) -> None:
+            if session == owner.id:
+                self.engine.off_close(close)
+                if kept := await finish(held):
+                    text = f"The checkout of the sub-agent {name} is kept: {held.tree.path} ({kept})"
+                    owner.notice("info", text, "checkout_kept")
+
+        self.engine.on_close(close)
+        return held.tree.workspace
 
     def _depth(self, session: Session) -> int:
         depth, owner = 0, session.owner

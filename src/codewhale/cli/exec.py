@@ -80,7 +80,8 @@ def _amount(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
-    if args.prompt is None and args.worktree:  # which has no name of its own here
+    named = f"--worktree={args.worktree}" in args.words
+    if args.prompt is None and args.worktree and not named:  # the last word is the prompt
         args.prompt, args.worktree = args.worktree, ""
     if args.prompt is None:
         raise UsageError("the following arguments are required: PROMPT|-")

@@ -17,6 +17,12 @@ class Parser(argparse.ArgumentParser):
         settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, **settings)
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The arguments; `words` are what they were read from."""
+        parsed = super().parse_args(args, namespace)
+        parsed.words = args
+        return parsed
+
     def error(self, message: str) -> NoReturn:
         """One line and a hint on stderr, exit 2."""
         say(f"{self.prog}: {message}{self._near(message)}; try: {self.prog} --help")
@@ -54,6 +60,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     what = "a folder beside the workspace that may be read and changed too (repeatable)"
     parser.add_argument("--add-dir", metavar="FOLDER", action="append", help=what)
     what = "work in a git checkout of its own, on a branch of its own; removed at the end unless it has changes"
+    what += "; NAME stands before the PROMPT of exec: the last word is the PROMPT"
     parser.add_argument("--worktree", metavar="NAME", nargs="?", const="", help=what)
     parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
     parser.add_argument("--model", metavar="M", default="", help="the model to use")
