@@ -276,3 +276,39 @@ async def test_children_that_ran_when_the_process_ended_are_told_as_interrupted_
         assert (look["status"], look["result"]) == ("completed", "SUMMARY: went on")
         assert len(reports(events)) == 1
         assert isinstance(events[-1], TurnFinished) and events[-1].result["answer"] == "1 report"
+
+
+async def test_a_writer_beside_another_one_gets_a_checkout_of_its_own(home: Path, git_workspace: Path) -> None:
+    def model(request: dict[str, Any]) -> Turn:
+        words = [text_of(one) for one in request["messages"] if one["role"] == "user"]
+        answers = sum(one["role"] == "assistant" for one in request["messages"])
+        task = next((word for word in words if word.startswith("Write")), "")
+        if task:
+            wait = "while [ ! -e second ]; do sleep 0.05; done" if "first" in task else "touch ../nothing; true"
+            turns = [
+                call("write_file", path="made.txt", content=task[:12]),
+                call("exec_shell", command=wait),
+                {"text": "SUMMARY: written"},
+            ]
+            return turns[answers]
+        second = {"prompt": "Write second", "role": "implementer", "name": "two"}
+        return [
+            call("agent_open", prompt="Write first", role="implementer", name="one"),
+            call("agent_open", **second),
+            call("agent_open", **second, cwd="worktree"),
+            call("agent_eval", name="two", timeout_ms=60_000),
+            call("write_file", path="second", content=""),
+            {"text": "Both."},
+            {"text": "Over."},
+        ][answers]
+
+    async with harness(home, git_workspace, [model] * 40) as here:
+        session = await here.open(mode=Mode.YOLO, authority=Authority.AUTO)
+        events = await here.turn("Start", session)
+        refused = [one for one in events if isinstance(one, CallFinished) and one.name == "agent_open" and not one.ok]
+        assert len(refused) == 1 and "share a folder" in refused[0].content and '"cwd":"worktree"' in refused[0].content
+        one, two = await children(here, session)
+        assert (one.status, two.status, one.folder) == ("completed", "completed", "")
+        assert (git_workspace / "made.txt").read_text() == "Write first\n"[:12]
+        assert (Path(two.folder) / "made.txt").read_text() == "Write second"
+    assert (Path(two.folder) / "made.txt").exists()  # kept: it holds a change
