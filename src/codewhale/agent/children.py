@@ -172,8 +172,11 @@ class Children:
                     self._silent(running)
                     continue
                 ended = [self._heard(running, one) for one in batch if one.session == child.id]
-                if not batch or (any(ended) and await self._settled(running)):
+                if (not batch or any(ended)) and (await self._settled(running) or not batch):
                     return
+        except Exception as error:
+            fault = Outcome("failed", "", f"A fault in CodeWhale itself ({type(error).__name__}: {error}).")
+            self._end(running.owner, self._over(running, fault))
         finally:
             child.fanout.unsubscribe(listener)
             if self._running.get(child.id) is running:
@@ -221,9 +224,10 @@ class Children:
         if wrong:
             outcome = Outcome("failed", outcome.answer, f"Its answer does not fit the schema: {wrong}")
         view = self._over(running, outcome)
+        closing = turn is None or turn.stop_reason == "interrupted"  # with its owner, whose turn nobody wants
         with contextlib.suppress(SessionError):
             await self._engine.close(child.id)
-        self._end(running.owner, view)
+        self._end(running.owner, view, wake=not closing)
         return True
 
     def _over(self, running: _Running, outcome: Outcome) -> ChildView:
@@ -363,6 +367,7 @@ class Children:
         view = await self.stop(parent, name)
         owner = self._engine.session(parent)
         owner.emit(ChildReleased(view.session))
+        self._engine.queue(parent).nudge()
         self._ended.pop(view.session, None)
         return view
 

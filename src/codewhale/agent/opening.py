@@ -57,13 +57,11 @@ class OpeningChecks:
         settings: Callable[[str], ChildSettings],
         roles: Callable[[str], Mapping[str, ChildRole]],
         checkout: Callable[[Session, str], Awaitable[str]],
-        depth: Callable[[Session], int],
     ) -> None:
         self._catalog = catalog
         self.settings = settings
         self._roles = roles
         self._checkout = checkout
-        self._depth = depth
 
     def role(self, name: str, workspace: str) -> ChildRole:
         """The role of a name or an alias. Raises ToolError with all that there are."""
@@ -103,7 +101,7 @@ class OpeningChecks:
         in. Raises ToolError."""
         state = owner.state
         settings, role = self.settings(state.workspace), self.role(request.role, state.workspace)
-        if self._depth(owner) >= DEEPEST:
+        if len(owner.owners) >= DEEPEST:
             raise ToolError(
                 "not_available",
                 f"Sub-agents may open sub-agents {DEEPEST} deep, and this one is at depth {DEEPEST}. Do the task "

@@ -206,7 +206,6 @@ class Container:
             lambda workspace: self.settings(workspace).config.section("subagents", ChildSettings),
             self._roles,
             self._checkout,
-            self._depth,
         )
         return Children(self.engine, self.sessions, checks, self._child_changed)
 
@@ -233,12 +232,6 @@ class Container:
 
         self.engine.on_close(close)
         return held.tree.workspace
-
-    def _depth(self, session: Session) -> int:
-        depth, owner = 0, session.owner
-        while owner is not None:
-            depth, owner = depth + 1, owner.owner
-        return depth
 
     def _child_changed(self, moment: str, owner: str, view: "ChildView") -> None:
         return

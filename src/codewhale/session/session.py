@@ -96,6 +96,11 @@ class Session:
         return above if self.state.scope is None else within(self.state.scope, above)
 
     @property
+    def owners(self) -> "tuple[str, ...]":
+        """The sessions that it works for, the nearest first."""
+        return () if self._owner is None else (self._owner.id, *self._owner.owners)
+
+    @property
     def asked_at(self) -> int:
         """The record of the last request of the conversation; 0 before the first."""
         return self._folds.asked_at
