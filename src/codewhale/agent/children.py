@@ -224,10 +224,9 @@ class Children:
         if wrong:
             outcome = Outcome("failed", outcome.answer, f"Its answer does not fit the schema: {wrong}")
         view = self._over(running, outcome)
-        closing = turn is None or turn.stop_reason == "interrupted"  # with its owner, whose turn nobody wants
         with contextlib.suppress(SessionError):
             await self._engine.close(child.id)
-        self._end(running.owner, view, wake=not closing)
+        self._end(running.owner, view)
         return True
 
     def _over(self, running: _Running, outcome: Outcome) -> ChildView:

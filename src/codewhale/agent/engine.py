@@ -55,6 +55,7 @@ class Engine:
         self._facts = facts
         self._may_ask = may_ask
         self._live: dict[str, LiveSession] = {}
+        self._closing: dict[str, asyncio.Future[None]] = {}
         self._closers: list[Callable[[str], Awaitable[None]]] = []
         self._after_turns: list[Callable[[Session], None]] = []
 
@@ -127,6 +128,9 @@ class Engine:
         """Open a session for the one that owns it, with its log read beside the event loop."""
         owner = self._find(op.owner).session
         session = await self._factory.open_aside(op, owner)
+        if op.owner not in self._live or op.owner in self._closing:
+            await session.aclose()
+            raise SessionError(f"session {op.owner} is being closed")
         self._live[session.id] = LiveSession(session, MessageQueue(session), Turn(session))
         return session
 
@@ -135,7 +139,7 @@ class Engine:
         one. One whose turn the person interrupted waits for the person."""
         live = self._find(session_id)
         live.queue.report(message)
-        if wake and live.turn.idle and not live.turn.stop_reason:
+        if wake and session_id not in self._closing and live.turn.idle and not live.turn.stop_reason:
             self._next(live)
 
     async def send(self, op: SendMessage, images: tuple[Image, ...] = ()) -> None:
@@ -189,10 +193,22 @@ class Engine:
         self._find(session_id).turn.stop(reason)
 
     async def close(self, session_id: str) -> None:
-        """Interrupt, end what belongs to the session, sync and release it."""
-        for owned in reversed(self.owned(session_id)):
-            await self.close(owned.id)
+        """Interrupt, end what belongs to the session, sync and release it. Whoever closes it meanwhile, too, waits."""
         live = self._find(session_id)
+        if session_id in self._closing:
+            await asyncio.wait([self._closing[session_id]])
+            return
+        self._closing[session_id] = asyncio.get_running_loop().create_future()
+        try:
+            await self._close(live)
+        finally:
+            self._closing.pop(session_id).set_result(None)
+
+    async def _close(self, live: LiveSession) -> None:
+        session_id = live.session.id
+        for owned in reversed(self.owned(session_id)):
+            if owned.id in self._live:  # else its task ended meanwhile
+                await self.close(owned.id)
         live.queue.clear()
         live.turn.stop("interrupted")
         await live.turn.wait(_STOP_SECONDS)
@@ -284,7 +300,8 @@ class Engine:
             self._begin(live, message)
             live.queue.tell()
             return
-        if not live.turn.stop_reason and (report := live.queue.next_report()) is not None:
+        wanted = not live.turn.stop_reason and live.session.id not in self._closing
+        if wanted and (report := live.queue.next_report()) is not None:
             self._start(live, "", report)
             return
         for hear in self._after_turns:
