@@ -3,24 +3,12 @@
 import shlex
 import signal
 import time
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from codewhale.protocol.events import TurnFinished, TurnStarted
 from support.terminal import Terminal, environment
 from support.ttyworld import PROGRAM, World
 
 LEAVING, ENTERING = b"\x1b[?1049l", b"\x1b[?1049h"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    for term in made.opened:
-        term.__exit__()
 
 
 def in_shell(world: World) -> Terminal:

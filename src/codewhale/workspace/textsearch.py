@@ -207,12 +207,12 @@ async def _files_with(
     rg: tuple[str, str], root: str, files: Sequence[str], ignore_case: bool, seconds: float
 ) -> set[str] | None:
     """The files in which ripgrep (its path, the pattern) finds a match, or None when it cannot tell."""
-    options = ("--no-config", "--files-with-matches", "--null", "--text", "--max-filesize=10M")
+    options = ("--no-config", "--files-with-matches", "--null", "--text")
     case = "--ignore-case" if ignore_case else "--case-sensitive"
     until = time.monotonic() + seconds
     profile = await held_where_possible("read-only")
     hits: set[str] = set()
-    for chunk in _chunks(files):
+    for chunk in await asyncio.to_thread(lambda: list(_chunks(root, files))):
         argv = (rg[0], *options, case, "-e", rg[1], "--", *chunk)
         left = max(0.1, until - time.monotonic())
         try:
@@ -233,10 +233,16 @@ def _only_unread(done: Completed) -> bool:
     return bool(lines) and all(_UNREAD.search(line) for line in lines)
 
 
-def _chunks(files: Sequence[str]) -> Iterator[list[str]]:
+def _chunks(root: str, files: Sequence[str]) -> Iterator[list[str]]:
+    """The files that a search would read; of those named to it ripgrep reads the largest too, for seconds."""
     chunk: list[str] = []
     size = 0
     for file in files:
+        try:
+            if os.lstat(os.path.join(root, file)).st_size > LARGEST_FILE:
+                continue
+        except OSError:
+            continue
         chunk.append(file)
         size += len(file.encode()) + 9
         if size > _ARGUMENTS:
