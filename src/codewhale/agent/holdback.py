@@ -57,9 +57,12 @@ class HoldBack:
             return self.end() + self._scan(part)
         if self._begun:
             return self._words(part)
-        text, self._waiting = self._waiting + part, ""
+        if not self._waiting and not part.strip():
+            self._kept.append(part)
+            return ""
+        text = self.end() + part
         bare = text.lstrip()
-        if not bare or (opens_whole(bare) and not opens_whole(bare + _NEVER)):
+        if opens_whole(bare) and not opens_whole(bare + _NEVER):
             self._waiting = text
             return ""
         self._begun = True
