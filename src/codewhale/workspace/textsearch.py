@@ -155,10 +155,9 @@ async def search(root: str, files: Sequence[str], query: TextQuery, *, seconds: 
     try:
         if rg is None or len(files) < _WORTH_RG or scan.portable is None:
             return await asyncio.to_thread(scan.all, files)
-        hits, sampled = await asyncio.gather(
-            _files_with((rg, scan.portable), root, files, query.ignore_case, _RG_SHARE * seconds),
-            asyncio.to_thread(scan.sampled, files),
-        )
+        # Of a file that is named to it ripgrep reads gigabytes: it gets those alone that a search would read.
+        sampled = await asyncio.to_thread(scan.sampled, files)
+        hits = await _files_with((rg, scan.portable), root, list(sampled), query.ignore_case, _RG_SHARE * seconds)
         if hits is None:
             return await asyncio.to_thread(scan.all, files)
         promising = [file for file in files if file in hits or sampled.get(file) is False]
@@ -212,7 +211,7 @@ async def _files_with(
     until = time.monotonic() + seconds
     profile = await held_where_possible("read-only")
     hits: set[str] = set()
-    for chunk in await asyncio.to_thread(lambda: list(_chunks(root, files))):
+    for chunk in _chunks(files):
         argv = (rg[0], *options, case, "-e", rg[1], "--", *chunk)
         left = max(0.1, until - time.monotonic())
         try:
@@ -233,16 +232,10 @@ def _only_unread(done: Completed) -> bool:
     return bool(lines) and all(_UNREAD.search(line) for line in lines)
 
 
-def _chunks(root: str, files: Sequence[str]) -> Iterator[list[str]]:
-    """The files that a search would read; of those named to it ripgrep reads the largest too, for seconds."""
+def _chunks(files: Sequence[str]) -> Iterator[list[str]]:
     chunk: list[str] = []
     size = 0
     for file in files:
-        try:
-            if os.lstat(os.path.join(root, file)).st_size > LARGEST_FILE:
-                continue
-        except OSError:
-            continue
         chunk.append(file)
         size += len(file.encode()) + 9
         if size > _ARGUMENTS:
