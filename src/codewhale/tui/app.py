@@ -20,7 +20,17 @@ from codewhale.display.setup import Setup, TuiSettings, editor_of, language_of, 
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
-from codewhale.protocol.events import Compacted, Envelope, ModelChanged, ProgressShown, SessionResumed, TurnFinished
+from codewhale.protocol.events import (
+    Compacted,
+    Envelope,
+    FileChanged,
+    ModelChanged,
+    ProgressShown,
+    Rewound,
+    SessionResumed,
+    ShellRan,
+    TurnFinished,
+)
 from codewhale.protocol.ops import ChangeSetting, ListSessions, SessionStatus
 from codewhale.protocol.requests import Query
 from codewhale.protocol.views import GetContext, GetWorkspace, ListProviders
@@ -63,6 +73,10 @@ class MainScreen(Screen[None]):
         if self._begun:
             super().update_node_styles(animate)
         self._begun = True
+
+
+# After these the bar is asked for again: the window, the branch and what of it is changed.
+_SEEN_ANEW = (TurnFinished, ModelChanged, Compacted, SessionResumed, Rewound, ShellRan)
 
 
 class CodeWhaleApp(App[int], inherit_bindings=False):
@@ -231,7 +245,8 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         if self.consoles.take(envelope):
             self.say(self.words("console.waits"), "warning")
             self._opens_console = self._opens_console or self.set_interval(_LOOK_SECONDS, self._console)
-        if isinstance(envelope.event, TurnFinished | ModelChanged | Compacted | SessionResumed):
+        undone = isinstance(envelope.event, FileChanged) and not self.status.facts.busy
+        if undone or isinstance(envelope.event, _SEEN_ANEW):
             self.look()
 
     def _console(self) -> None:
