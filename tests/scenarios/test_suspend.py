@@ -51,6 +51,21 @@ def test_the_terminal_is_given_back_and_drawn_again(world: World) -> None:
         term.until(lambda text: "thought!" not in text)
 
 
+def test_a_key_that_is_held_down_suspends_once(world: World) -> None:
+    world.says({"text": "Nothing."})
+    term = in_shell(world)
+    term.type("kept words")
+    term.sees("kept words")
+    term.type("\x1a\x1a\x1a")
+    term.sees("Stopped", "fg brings it back")
+    term.type("fg\n")
+    term.sees("kept words", "scripted/m")
+    term.type("!")
+    term.sees("kept words!")
+    term.type("\x1a")
+    term.sees("Stopped")
+
+
 def test_a_turn_that_ran_goes_on_after_fg(world: World) -> None:
     world.says({"text": "The answer came late.", "delay": 3})
     term = in_shell(world)

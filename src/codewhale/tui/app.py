@@ -99,6 +99,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         self.palette, self.own_keys, self._wrong = checked(settings, setup.home, environ)
         self._editor = editor_of(settings, environ)
         self._mouse = settings.mouse
+        self._pressed = self._resumed = 0.0  # when the last key was read, and the program continued
         self._key_at = time.monotonic()
         self._armed = 0.0
         self._early = Early(self)
@@ -305,7 +306,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste):
-            self._key_at = time.monotonic()
+            self._key_at, self._pressed = time.monotonic(), event.time
             self.attention.key()
             if not event.is_forwarded and self._early.keeps(event):
                 return
@@ -511,8 +512,11 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         suspend = getattr(self._driver, "suspend", None)
         if suspend is None:
             raise SkipAction
+        if self._pressed < self._resumed:  # held down, and read before the first one was acted on
+            return
         self._suspend_signal()
         suspend(self.words("app.suspended_busy" if self.status.facts.busy else "app.suspended"))
+        self._resumed = time.monotonic()
 
     def action_redraw(self) -> None:
         self._write("\x1b[2J")
