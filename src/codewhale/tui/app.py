@@ -167,6 +167,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         """The first frame is out: the engine is opened, and the composer has what was typed before."""
         await self.composer.complete()
         await self._early.release()
+        gc.freeze()  # what is loaded stays: no collection goes through it in the middle of a key
         gc.enable()
         await self.mount(self.asking, before=self.composer)
         self.link.start()
@@ -224,6 +225,8 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         for notice in self._setup.notices:
             self.tell(notice, level="warning")
         first, self._greeted = not self._greeted, True
+        if first:
+            gc.freeze()
         self.look(first)
 
     def look(self, first: bool = False) -> None:

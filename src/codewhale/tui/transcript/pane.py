@@ -204,9 +204,6 @@ class Pane(Widget, can_focus=True):
         self.wake()
 
     def on_resize(self, event: events.Resize) -> None:
-        if self.size.width != self._width:
-            self._width = self.size.width
-            self.changed_all()
         self.draw()
 
     @property
@@ -218,6 +215,9 @@ class Pane(Widget, can_focus=True):
         width, room = self.size.width, self.room
         if not width or room <= 0:
             return
+        if width != self._width:
+            self._width = width
+            self.changed_all()
         self.grow()
         self._rows = self._arrange(room)
         screen = self._strips(width, room)
