@@ -52,11 +52,11 @@ def test_keys_of_former_settings_work_and_tab_changes_no_mode(world: World) -> N
         term.type(f"{text}\r")
         term.sees(text, "One." if text.startswith("first") else "Two.")
     term.type("\x12")  # ctrl+r
-    term.sees("> second words")
+    term.sees("› second words")
     term.type("\x12")
-    term.sees("> first words")
+    term.sees("│› first words", "│  second words")
     term.type("\r")
-    term.sees("› first words")
+    term.until(lambda text: "│› first words" in text and "│  second words" not in text)
     term.type("\x15/sta\x1b[20~")  # f9
     term.sees("/status")
     term.type("\x15")

@@ -26,7 +26,7 @@ _BREATH = 0.004
 _BUSY_FRAME = 0.2
 _MOST_LINES = 6_000
 _WHEEL = 3
-_FOUND = "selection_text on:selection"
+_FOUND = "selection_text underline on:selection"
 
 
 class Heights:
