@@ -55,7 +55,8 @@ class FirstRun(Chooser):
             return (("chooser.choose", "frame.done"), back)
         if self._step == "models":
             return (("chooser.choose", "firstrun.connect"), ("chooser.other", "firstrun.rename"), back)
-        return (("chooser.choose", "frame.choose"), ("chooser.reload", "firstrun.again"), back)
+        again = (("chooser.reload", "firstrun.again"),) if self._step == "ways" else ()
+        return (("chooser.choose", "frame.choose"), *again, back)
 
     # -------------------------------------------------------------- the ways
 
