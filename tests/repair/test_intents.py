@@ -292,10 +292,19 @@ def test_whatever_comes_the_answer_is_a_call_that_fits_or_a_fix_that_does(verb: 
         assert not check(found.error.fix.arguments, CATALOG.rows[found.error.fix.name].parameters)
 
 
-@pytest.mark.parametrize(("verb", "given"), [("agent_run", {"prompt": "look"}), ("workflow_run", {}), ("delegate", {})])
-def test_what_is_not_there_to_hand_work_to_is_said_and_nothing_else_proposed(verb: str, given: object) -> None:
-    error = verdict(verb, given).error
+@pytest.mark.parametrize("given", [{}, {"name": "x"}, {"script": "x"}])
+def test_what_is_not_there_to_hand_work_to_is_said_and_nothing_else_proposed(given: object) -> None:
+    error = verdict("workflow_run", given).error
     assert error is not None and error.fix is None and "in this version" in error.message
+
+
+@pytest.mark.parametrize("verb", ["agent_run", "delegate"])
+def test_work_for_nobody_in_particular_is_asked_for(verb: str) -> None:
+    error = verdict(verb, {}).error
+    assert error is not None and "`prompt` is missing" in error.message and error.fix is not None
+    assert (error.fix.name, error.fix.arguments) == ("agent_eval", {"block": False})
+    alone = Catalog([row for name, row in CATALOG.rows.items() if "agent" not in name])
+    assert verdict(verb, {"prompt": "look"}, alone).error is not None
 
 
 @pytest.mark.parametrize(
@@ -337,20 +346,32 @@ def test_functions_of_someone_else_are_no_verbs() -> None:
     assert verdict("run_tests", {"level": "full"}, Catalog([row])).name == "run_tests"
 
 
-def test_agents_are_run_where_there_are_some() -> None:
-    any_of = {"type": "object", "properties": {"name": {}, "prompt": {}, "message": {}, "type": {}}}
-    agents = [
-        ToolSpec(name, "agents", "", any_of, ()) for name in ("agent_open", "agent_eval", "agent_close", "tool_agent")
-    ]
-    catalog = Catalog([*CATALOG.rows.values(), *agents])
-    for given, tool in [
-        ({"prompt": "look at it"}, "agent_open"),
-        ({"id": "agent_1"}, "agent_eval"),
-        ({"id": "agent_1", "message": "go on"}, "agent_eval"),
-        ({"id": "agent_1", "close": True}, "agent_close"),
-        ({"prompt": "fetch", "lane": "fast"}, "tool_agent"),
-    ]:
-        assert verdict("agent_run", given, catalog).name == tool
+AGENTS: list[tuple[Given, str, Given]] = [
+    ({"prompt": "look"}, "agent_open", {"prompt": "look"}),
+    (
+        {"task": "look", "name": "a", "role": "explore"},
+        "agent_open",
+        {"name": "a", "prompt": "look", "role": "explore"},
+    ),
+    ({"items": ["a", "b"]}, "agent_open", {"items": ["a", "b"]}),
+    ({"prompt": "look", "worktree": True}, "agent_open", {"prompt": "look", "cwd": "worktree"}),
+    ({"id": "agent_1"}, "agent_eval", {"name": "agent_1"}),
+    ({"name": "a"}, "agent_eval", {"name": "a"}),
+    ({"name": "a", "message": "go on"}, "agent_eval", {"name": "a", "message": "go on"}),
+    ({"agent_id": "agent_1", "prompt": "go on"}, "agent_eval", {"name": "agent_1", "message": "go on"}),
+    ({"timeout": 5}, "agent_eval", {"timeout_ms": 5000}),
+    ({"id": "agent_1", "close": True}, "agent_close", {"name": "agent_1"}),
+    ({"prompt": "fetch", "lane": "fast"}, "tool_agent", {"prompt": "fetch"}),
+]
+
+
+@pytest.mark.parametrize(("given", "tool", "meant"), AGENTS)
+@pytest.mark.parametrize("verb", ["agent_run", "delegate"])
+def test_a_sub_agent_is_run_by_the_tool_that_its_arguments_mean(
+    verb: str, given: Given, tool: str, meant: Given
+) -> None:
+    found = verdict(verb, given)
+    assert (found.error, found.name, found.arguments) == (None, tool, meant)
 
 
 def test_rows_are_canonical_and_stand_for_what_exists() -> None:
@@ -362,6 +383,11 @@ def test_rows_are_canonical_and_stand_for_what_exists() -> None:
 
 
 EXAMPLES: dict[str, list[Given]] = {
+    "agent_run": [
+        {"prompt": "look", "name": "a", "role": "explore", "allowed_tools": ["read_file"]},
+        {"name": "a", "message": "go on"},
+        {"name": "a", "close": True},
+    ],
     "ask_user": [{"question": "Which?", "options": ["A", "B"], "header": "Choice"}],
     "shell_run": [
         {"command": "ls", "background": False, "timeout_ms": 5000, "cwd": "src"},

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from codewhale.catalog.lifecycle import ALIASES, HIDDEN, NOT_YET, PROMISED, RETIRED
+from codewhale.catalog.lifecycle import ALIASES, HIDDEN, NOT_YET, PROMISED, RETIRED, SUCCESSORS
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.events import CallFinished
 from codewhale.repair.foreign import rows_of
@@ -102,11 +102,17 @@ async def test_a_name_that_is_retired_or_not_built_says_so_and_runs_nothing(
     async with harness(home, workspace, [{"calls": calls}, {"text": "Done."}]) as stage:
         found = results(await stage.turn("Go."))
     for result in found:
-        assert (result.ok, result.error, result.metadata["error"]["fix"]) == (False, "not_available", None)
-        assert "not available in this version" in result.content and "Did you mean" not in result.content
-        assert name not in RETIRED or "agent_open, agent_eval and agent_close" in result.content
+        assert (result.ok, result.error) == (False, "not_available") and "Did you mean" not in result.content
+        fix = result.metadata["error"]["fix"]
+        if name in RETIRED:
+            assert "agent_open, agent_eval and agent_close" in result.content
+            assert fix is None or fix["name"] in SUCCESSORS
+        else:
+            assert "not available in this version" in result.content and fix is None
 
 
 def test_no_row_of_another_harness_runs_a_tool_by_a_name_of_ours_that_is_none() -> None:
-    for name in RETIRED | NOT_YET | PROMISED:
+    for name in NOT_YET | PROMISED:
         assert [row.names for row in rows_of(name) if row.tool or row.verb] == [], name
+    for name in RETIRED:
+        assert {row.tool for row in rows_of(name)} <= {*SUCCESSORS, *(["exec_shell_wait"] if name == "wait" else [])}

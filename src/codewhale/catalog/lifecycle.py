@@ -5,6 +5,7 @@ Plain data. Every name that a tool family registers must stand in exactly one of
 otherwise. Nothing of this ever reaches a schema or a description.
 """
 
+import re
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -65,12 +66,13 @@ DEPRECATED: frozenset[str] = frozenset(name for name, alias in ALIASES.items() i
 # Nothing runs.
 REMOVED: frozenset[str] = frozenset(name for name, alias in ALIASES.items() if alias.state == "removed")
 
-# Names that no family may ever register again, all of sub-agents.
+# Names that no family may ever register again, all of sub-agents; nor may any that begins with `swarm_`.
 RETIRED: frozenset[str] = frozenset(
     """agent_assign agent_cancel agent_list agent_result agent_resume agent_send_input agent_spawn agent_swarm
     agent_wait assign_agent close_agent delegate_to_agent report_agent_job_result resume_agent send_input spawn_agent
-    spawn_agents_on_csv swarm_cancel swarm_run swarm_status swarm_wait wait""".split()
+    spawn_agents_on_csv wait""".split()
 )
+_RETIRED_LETTERS = frozenset(name.replace("_", "") for name in RETIRED)
 SUCCESSORS = ("agent_open", "agent_eval", "agent_close")
 
 # Other names that were promised and stand for nothing yet: none of them ever runs another tool.
@@ -124,6 +126,12 @@ def state_of(name: str) -> State | None:
     return "deferred" if name in DEFERRED else None
 
 
+def is_retired(name: str) -> bool:
+    """Whether a name is a retired one, however it is spelt."""
+    letters = re.sub(r"[^a-z]", "", name.lower())
+    return letters in _RETIRED_LETTERS or letters.startswith("swarm")
+
+
 def closed_gate(name: str, gate: str, facts: Mapping[str, object], model: str) -> str:
     """What a session lacks for the gated tool `name`, in words; "" where its gate is open or it has none."""
     if gate and not facts.get(gate):
@@ -136,4 +144,4 @@ def closed_gate(name: str, gate: str, facts: Mapping[str, object], model: str) -
 
 def unlisted(names: Iterable[str]) -> list[str]:
     """Those of the names that may not be registered: in no set, an alias, or retired."""
-    return [name for name in names if name not in ACTIVE | DEFERRED or name in RETIRED]
+    return [name for name in names if name not in ACTIVE | DEFERRED or is_retired(name)]

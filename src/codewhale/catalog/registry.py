@@ -23,6 +23,7 @@ from codewhale.catalog.lifecycle import (
     RETIRED,
     SUCCESSORS,
     Alias,
+    is_retired,
 )
 from codewhale.catalog.schema import check
 from codewhale.catalog.shapes import refused
@@ -36,7 +37,6 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _OUTSIDE = frozenset((Origin.WEB, Origin.MCP, Origin.ISSUE))
 # Names this much alike may be the same, misspelt; words that many names have say nothing of one.
 _ALIKE = 0.7
-_RETIRED = frozenset(name.replace("_", "") for name in RETIRED)
 _COMMON = frozenset("get tool the run open close create update wait".split())
 SPECS_FILE = Path(__file__).with_name("specs.json")
 VERBS_FILE = Path(__file__).with_name("verbs.json")
@@ -196,10 +196,8 @@ class Catalog:
         alias = self.aliases.get(name)
         if alias is not None and alias.state == "removed":
             return f"It was removed in {alias.removal}; use {alias.canonical}."
-        if re.sub(r"[^a-z]", "", name.lower()) in _RETIRED:
-            there = all(successor in self.rows for successor in SUCCESSORS)
-            said = "." if there else ", which are not available in this version: do the work yourself."
-            return f"It is retired. Sub-agents are run by {', '.join(SUCCESSORS[:-1])} and {SUCCESSORS[-1]}{said}"
+        if is_retired(name):
+            return f"It is retired. Sub-agents are run by {', '.join(SUCCESSORS[:-1])} and {SUCCESSORS[-1]}."
         if name in self._left:
             source = self._left[name]
             why = "does not have it any more" if source in self._sources else "is not connected any more"

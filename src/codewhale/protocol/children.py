@@ -10,7 +10,7 @@ from codewhale.protocol.scopes import Scope
 
 # The built-in roles that only read, by all their names: opening one is not asked about.
 READING_ROLES = frozenset(
-    "explore explorer exploration scout plan planner planning awaiter review reviewer code_review code-review".split()
+    "explore explorer exploration scout plan planner planning awaiter review reviewer code_review".split()
 )
 ChildStatus = Literal["running", "completed", "failed", "interrupted", "cancelled"]
 

@@ -31,7 +31,8 @@ _BESIDE = frozenset("name tool tool_name toolname function function_name recipie
 # Remarks that change nothing of what a call does.
 _REMARKS = frozenset(
     """explanation reason reasoning rationale thought thoughts thinking comment comments note notes justification
-    intent purpose why summary title toolsummary toolaction _meta description""".split()
+    intent purpose why summary title toolsummary toolaction _meta description
+    nickname""".split()
 )
 _TIMES = frozenset("timeout timeoutseconds timeoutsecs timeouts timeoutsec seconds".split())
 # Arguments whose text may come as its lines.
@@ -44,12 +45,14 @@ _DECIMAL = re.compile(r"\s*[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,3})?\s*")
 
 
 class _OtherNames(Struct, frozen=True):
-    """What other harnesses and models say for ours: the names of an argument, and the words for a choice, folded;
-    members that say what is done anyway, with the values that do; the globs of a kind of file."""
+    """What other harnesses and models say for ours: the names of an argument (`tool.argument`: of that tool's alone),
+    and the words for a choice, folded; members that say what is done anyway, with the values that do; `tool.member`: the value of it that says what
+    another argument says by its own; the globs of a kind of file."""
 
     keys: dict[str, str]
     choices: dict[str, str]
     anyway: dict[str, tuple[Any, ...]]
+    means: dict[str, tuple[Any, str, Any]]
     file_types: dict[str, list[str]]
 
 
@@ -89,9 +92,11 @@ class _Fitter:
         self._own = own
         self._codes: dict[RepairCode, None] = {}
         self._lossy = False
+        self._tool = ""
 
     def whole(self, arguments: dict[str, Any], schema: Schema, tool: str) -> Fitted:
         """Fit a call's arguments."""
+        self._tool = tool
         given = self._unwrap(arguments, schema, tool)
         given = self._object(given, schema, 0)
         return Fitted(given, tuple(self._codes), self._lossy)
@@ -154,7 +159,7 @@ class _Fitter:
         closed = schema.get("additionalProperties", False) is False
         if "timeout_ms" in properties and closed:
             given = self._milliseconds(given, properties["timeout_ms"])
-        found = self._named(given, properties, closed=closed)
+        found = self._named(self._meant(given), properties, closed=closed)
         fitted: dict[str, Any] = {}
         for key, value in found.items():
             wanted = properties.get(key)
@@ -171,6 +176,17 @@ class _Fitter:
             else:
                 fitted[key] = value
         return fitted
+
+    def _meant(self, given: dict[str, Any]) -> dict[str, Any]:
+        """Members that say by another name and another value what an argument says."""
+        found: dict[str, Any] = {}
+        for key, value in given.items():
+            said, name, word = other_names().means.get(f"{self._tool}.{fold(key)}", (None, "", None))
+            free = name and given.get(name) is None and type(value) is type(said) and value == said
+            found[name if free else key] = word if free else value
+            if free:
+                self._note(RepairCode.OTHER_KEY)
+        return found
 
     def _milliseconds(self, given: dict[str, Any], wanted: Schema) -> dict[str, Any]:
         """A time limit under another name as milliseconds, where the bounds leave one reading of the number."""
@@ -203,9 +219,9 @@ class _Fitter:
             return given
         free = {key for key in properties if given.get(key) is None}
         renamed: dict[str, str] = {}
-        for meaning in (lambda folded, name: folded == fold(name), _alias)[: 2 if closed else 1]:
+        for meaning in (lambda folded, name: folded == fold(name), self._alias)[: 2 if closed else 1]:
             for key in unknown:
-                if key in renamed or given[key] is None or (meaning is _alias and fold(key) in _REMARKS & free):
+                if key in renamed or given[key] is None or (meaning == self._alias and fold(key) in _REMARKS & free):
                     continue
                 meant = [
                     name for name in free if meaning(fold(key), name) and self._could_be(given[key], properties[name])
@@ -216,6 +232,10 @@ class _Fitter:
                     self._note(RepairCode.OTHER_KEY)
         kept = {key: value for key, value in given.items() if value is not None or key not in renamed.values()}
         return {renamed.get(key, key): value for key, value in kept.items()}
+
+    def _alias(self, folded: str, name: str) -> bool:
+        keys = other_names().keys
+        return any(folded in keys.get(row, "").split() for row in (name, f"{self._tool}.{name}"))
 
     def _could_be(self, value: object, wanted: Schema) -> bool:
         if isinstance(value, list) and len(value) > 1 and wanted.get("type") == "string":
@@ -315,6 +335,9 @@ class _Fitter:
             return unquote(re.sub(r"(?i)^file://(localhost)?", "", value))
         if isinstance(value, list) and name == "command" and value and all(isinstance(item, str) for item in value):
             return self._command(value)
+        if self._own and isinstance(value, dict) and value.keys() == {"type", "text"} and name not in _TEXTS:
+            self._note(RepairCode.LIST_FOR_ONE)
+            return value["text"]
         if name in _TEXTS and isinstance(value, list | dict) and value:
             return self._lines(value, name)
         return value
@@ -400,10 +423,6 @@ def milliseconds(value: object, *, seconds: bool) -> int | None:
     if number and (seconds or number <= 600):
         return int(number * 1000)
     return int(number) if 1000 <= number <= 600_000 else None
-
-
-def _alias(folded: str, name: str) -> bool:
-    return folded in other_names().keys.get(name, "").split()
 
 
 def _takes(wanted: Schema, kind: str) -> bool:

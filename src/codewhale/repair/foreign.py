@@ -324,12 +324,13 @@ def _formed(given: Given, key: str, name: str, form: str) -> bool | None:
     return False
 
 
-def _mapped(given: Given, key: str, values: dict[str, Any]) -> bool | None:
+def _mapped(given: Given, key: str, values: dict[str, Any], other: str = "") -> bool | None:
+    """One word for another; `other` for what stands not there."""
     said = str(given[key]).lower()
-    if said not in values:
+    if said not in values and not other:
         return None
-    given[key] = values[said]
-    return False
+    given[key] = values.get(said, other)
+    return said not in values
 
 
 _OPS: dict[str, Callable[..., bool | None]] = {

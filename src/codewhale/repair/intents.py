@@ -445,30 +445,33 @@ def _ask_user(given: Given, rows: Rows) -> Lowered:
 def _agent_run(given: Given, rows: Rows) -> Lowered:
     """A new sub-agent by its task, a running one by its id: asked, or closed."""
     rest = dict(given)
-    agent = _take(rest, "agent_id id agent_name name")
+    known, name = _take(rest, "agent_id id"), _take(rest, "name agent_name session_name")
     task = _take(rest, "prompt task objective instructions description")
     closes = True in (_take(rest, "close"), _take(rest, "cancel"), _take(rest, "stop"))
     if "agent_open" not in rows:
-        raise _alone("agent_run")
+        raise _Open("there are no sub-agents in this catalog; do the work yourself, step by step.")
     if closes:
-        return Lowered("agent_close", {"name": agent})
-    if task is None:
-        return Lowered("agent_eval", {"name": agent, **rest})
-    kind = str(rest.get("type", rest.get("lane", ""))).lower()
+        return Lowered("agent_close", {"name": known or name})
+    if known is not None or (task is None and name is not None):
+        message = {} if task is None else {"message": task}
+        return Lowered("agent_eval", {"name": known or name, **message, **rest})
+    if task is None and not any(
+        fold(key) in ("items", "block", "wait", "timeout", "timeoutms", "message") for key in rest
+    ):
+        why = "`prompt` is missing: what is the sub-agent to do?"
+        raise _Open(why, ("agent_eval", {"block": False}))
+    if task is None and not any(fold(key) in ("items", "message") for key in rest):
+        return Lowered("agent_eval", rest)
+    made = {**({"name": name} if name else {}), **({} if task is None else {"prompt": task})}
+    kind = str(rest.get("type", rest.get("lane", rest.get("role", "")))).lower()
     if kind in ("fin", "fast", "tool_agent") and "tool_agent" in rows:
-        _take(rest, "type lane")
-        return Lowered("tool_agent", {"prompt": task, **({"name": agent} if agent else {}), **rest})
-    name = agent or re.sub(r"\W+", "-", str(task).lower()).strip("-")[:24].strip("-") or "agent"
-    return Lowered("agent_open", {"name": name, "prompt": task, **rest})
+        _take(rest, "type lane role")
+        return Lowered("tool_agent", {**made, **rest})
+    return Lowered("agent_open", {**made, **rest})
 
 
 def _workflow_run(given: Given, rows: Rows) -> Lowered:
-    raise _alone("workflow_run")
-
-
-def _alone(verb: str) -> _Open:
-    what = "sub-agents" if verb == "agent_run" else "workflows"
-    return _Open(f"there are no {what} in this version; do the work yourself, step by step.")
+    raise _Open("there are no workflows in this version; do the work yourself, step by step.")
 
 
 def _as_it_is(given: Given, rows: Rows) -> None:

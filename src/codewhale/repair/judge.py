@@ -19,7 +19,7 @@ from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.codes import RepairCode
 from codewhale.repair.fit import fit
 from codewhale.repair.intents import VERBS, Unclear, lower
-from codewhale.repair.names import Named, NameRefused, bare_names, resolve
+from codewhale.repair.names import Named, NameRefused, bare_names, resolve, successor
 from codewhale.repair.payload import Reading, Unreadable, read
 
 Extent = Literal["full", "names", "off"]
@@ -51,11 +51,12 @@ def judge(
 ) -> Verdict:
     """What a call means. `cut` says that the answer it stands in hit its length limit, `ended` that it ended as its
     model meant it to: where nothing but closers is missing then, nothing that was begun is."""
-    if name not in tools.rows and (gone := next(filter(None, map(tools.gone, bare_names(name))), "")):
-        return Verdict(name, error=unknown(name, tools, gone))
     reading, unreadable = _read(raw, ended) if extent == "full" else _read_strictly(raw)
+    arguments = reading.value if reading else None
+    if name not in tools.rows and (gone := next(filter(None, map(tools.gone, bare_names(name))), "")):
+        return Verdict(name, error=unknown(name, tools, gone, successor(name, arguments, tools.rows)))
     try:
-        named = _named(name, reading.value if reading else None, tools, extent)
+        named = _named(name, arguments, tools, extent)
     except NameRefused as refusal:
         return Verdict(name, error=unknown(name, tools, str(refusal), refusal.fix))
     except Unclear as unclear:

@@ -24,6 +24,8 @@ _SEVERAL = frozenset(("parallel", "multitooluseparallel", "usemcptool", "calltoo
 _OPEN = {"type": "object", "properties": {}, "additionalProperties": True}
 _SUFFIX = re.compile(r"(?:\s*</[\w-]*>?|\s*<[|｜].*|[:#@]\d+|\(\s*\)|[.:_-]?(?:tool|function))+$", re.I)
 _LONGEST = 100
+# Retired names that say nothing behind a prefix: `exec.wait` is another tool's.
+_COMMON = ("wait",)
 
 
 class Named(Struct, frozen=True):
@@ -55,7 +57,17 @@ def forms(name: str) -> tuple[str, ...]:
 def bare_names(name: str) -> tuple[str, ...]:
     """The same, and what stands behind the prefixes of a name and before its number."""
     pieces = [piece for piece in re.split(r"[.:/\s]+", name.strip()[:_LONGEST]) if not piece.isdigit()]
-    return (*forms(name), *pieces[-1:])
+    return (*forms(name), *(piece for piece in pieces[-1:] if piece.lower() not in _COMMON))
+
+
+def successor(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> NextCall | None:
+    """The call of a live tool that one of a retired name stands for, where its arguments say enough for it."""
+    for form in bare_names(name):
+        found = _foreign(form, arguments, rows) if isinstance(arguments, dict) else None
+        call = None if found is None or found.given is None else _fitting(found.spec, found.given)
+        if call is not None and ("prompt" in call.arguments or "items" in call.arguments or call.name != "agent_open"):
+            return None if "message" in call.arguments and "name" not in call.arguments else call
+    return None
 
 
 def resolve(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
@@ -154,8 +166,13 @@ def _first(call: tuple[Any, Any], rows: Mapping[str, ToolSpec]) -> NextCall | No
     found = resolve(str(name), given, rows)
     if found is None or not isinstance(given, dict):
         return None
-    fitted = fit(found.given or given, shape_of(found.spec), found.spec.name).arguments
-    return None if check(fitted, found.spec.parameters) else NextCall(found.spec.name, fitted)
+    return _fitting(found.spec, found.given or given)
+
+
+def _fitting(spec: ToolSpec, given: dict[str, Any]) -> NextCall | None:
+    """A call that is offered, where its arguments can be made to fit."""
+    fitted = fit(given, shape_of(spec), spec.name).arguments
+    return None if check(fitted, spec.parameters) else NextCall(spec.name, fitted)
 
 
 def _intent(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:

@@ -31,7 +31,7 @@ class AgentOpen(Args, frozen=True):
     allowed_tools: Annotated[list[str], Doc("The only tools it may call.", min_length=1, max_length=64)] | None = None
     model: Annotated[str, Doc("Another model of the same provider.")] | None = None
     cwd: Annotated[str, Doc("A folder of the workspace, or `worktree`: a checkout of its own.")] | None = None
-    fork_context: Annotated[bool, Doc("Begin with this whole conversation instead of afresh.")] = False
+    fork_context: Annotated[bool, Doc("Begin with this whole conversation instead of afresh.")] | None = None
     output_schema: Annotated[dict[str, Any], Doc("A JSON Schema that its answer must fit.")] | None = None
 
 
@@ -61,7 +61,8 @@ class AgentClose(Args, frozen=True):
 
 def _opened(args: AgentOpen) -> tuple[ChildSubject, ...]:
     role = args.role or "general"
-    effects = (Effect.READS,) if role.strip().lower() in READING_ROLES else tuple(Effect)
+    reads = role.strip().lower().replace("-", "_").replace(" ", "_") in READING_ROLES
+    effects = (Effect.READS,) if reads else tuple(Effect)
     return (ChildSubject(role, args.prompt or "\n".join(args.items or ()), effects),)
 
 
@@ -81,11 +82,9 @@ class AgentTools:
 
     @tool("agent_open", effects={Effect.READS}, subjects=_opened)
     async def agent_open(self, args: AgentOpen, call: CallContext) -> Preview:
-        """Open a sub-agent: another conversation with tools of its own that works on one task beside you and reports
-        its end by itself. Worth it for work that is independent and large: exploring a part of the code, a review, a
-        change in other files. At most 10 run at once (20 by configuration), 3 deep. It sees nothing of this
-        conversation unless fork_context is true, so say everything it needs. Returns at once with name, agent_id and
-        status; go on with other work, or wait with agent_eval.
+        """Give one task to a sub-agent: a conversation of its own that works beside you and reports its end. For large
+        independent work: exploring, review, changes elsewhere. At most 10 at once (20 by configuration), 3 deep. It
+        knows only prompt, unless fork_context. Returns at once; agent_eval waits.
         """
         return self._preview(self._request(args, call), call)
 
@@ -125,7 +124,7 @@ class AgentTools:
             model=args.model or "",
             folder="" if checkout else args.cwd or "",
             checkout=checkout,
-            fork=args.fork_context,
+            fork=args.fork_context or False,
             schema=args.output_schema,
         )
 

@@ -86,8 +86,8 @@ class WorkTools:
     async def checklist_write(self, args: ChecklistWrite, call: CallContext) -> ToolResult:
         """Write the checklist of this task: the steps you will take and how far each is. Use it for work of three
         steps or more, before you begin and whenever a step starts or ends; send the whole list each time. At most
-        one item may be in_progress (if several are, the last stays so). Ids count from 1. Returns the list as
-        JSON: items, completion_pct, in_progress_id.
+        one is in_progress (of several the last). Ids count from 1. Returns the list as JSON: items,
+        completion_pct, in_progress_id.
         """
         items: list[ListItem] = []
         for i, todo in enumerate(args.todos):
