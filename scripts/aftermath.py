@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from codewhale.app.sessions import request_body, summaries
+from codewhale.cli.offline.stored_sessions import request_body, summaries
 
 BIN = Path(sys.executable).parent
 PATIENCE = 60.0

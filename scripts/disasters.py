@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from aftermath import Door, Life, Rows, body_faults, call, calls, judge, last_turns, long_turns, lost, parse
 
 from codewhale.app.compose import AppOptions, open_app
-from codewhale.app.sessions import envelopes, request_body
+from codewhale.cli.offline.stored_sessions import envelopes, request_body
 from codewhale.display.lines import envelope_line
 from codewhale.lib.clock import SystemClock
 from codewhale.protocol.errors import SessionError

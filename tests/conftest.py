@@ -5,7 +5,9 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from _pytest.faulthandler import fault_handler_stderr_fd_key
@@ -80,3 +82,14 @@ def git_workspace(workspace: Path) -> Path:
     for args in (["init", "-q", "--template="], ["add", "-A"], ["commit", "-q", "-m", "Begin"]):
         subprocess.run([*GIT, *args], cwd=workspace, check=True, capture_output=True)
     return workspace
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[Any]:
+    """A `World`, whose terminals are closed at the end."""
+    from support.ttyworld import World
+
+    made = World(tmp_path)
+    yield made
+    for term in made.opened:
+        term.__exit__()

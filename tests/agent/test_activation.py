@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from codewhale.agent.activation import MOST_NAMES, activation, array
-from codewhale.app.sessions import request_body
 from codewhale.catalog.registry import Catalog
+from codewhale.cli.offline.stored_sessions import request_body
 from codewhale.protocol.events import CallFinished, CallStarted, Event, HeaderPinned, PrefixInvalidated, ToolActivated
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CloseSession, SetModel

@@ -30,6 +30,10 @@ HERE = ("http", "https")
         (" 127.0.0.1:8000 ", [f"{one}://127.0.0.1:8000" for one in HERE]),
         ("8000", [f"{one}://127.0.0.1:8000" for one in HERE]),
         (":8000/", [f"{one}://127.0.0.1:8000" for one in HERE]),
+        ("http://0.0.0.0:8000/v1", [f"{one}://127.0.0.1:8000/v1" for one in HERE]),
+        ("[::]:8000", [f"{one}://127.0.0.1:8000" for one in HERE]),
+        ("192.168.1.5:8000", [f"{one}://192.168.1.5:8000" for one in reversed(HERE)]),
+        ("http://192.168.1.5:8000", ["http://192.168.1.5:8000"]),
         ("https://localhost:1", ["https://localhost:1", "http://localhost:1"]),
         ("models.example.com", ["https://models.example.com"]),
         ("HTTPS://a.example/openai/", ["https://a.example/openai"]),
@@ -137,6 +141,24 @@ async def test_connected_means_that_it_answered(tmp_path: Path) -> None:
     assert "sk-right" not in config.read_text() and "provider =" not in config.read_text()
     chosen = open_config(str(tmp_path / "home"), str(tmp_path / "shop"), {}, {})
     assert (chosen.get("provider"), chosen.get("model")) == ("box", "alpha")
+
+
+@pytest.mark.parametrize("form", ["http://{}", "{}"])
+async def test_another_machine_is_asked_unencrypted_once_that_is_allowed(tmp_path: Path, form: str) -> None:
+    async with ModelServer(key="sk-right") as server, person(tmp_path) as (client, session):
+        address = f"[::ffff:127.0.0.1]:{server.address.rpartition(':')[2]}"  # this machine under a name of no loopback
+        view = await client.query(CheckEndpoint(session, form.format(address)))
+        assert view.exposed and not view.models and not view.why and server.asked == []
+        wrong = await client.submit(ConnectProvider(session, view.name, "sk-right", view.base_url, "alpha"))
+        assert f"codewhale config set providers.{view.name}.facts.allow_insecure_http true" in wrong
+        assert server.asked == [] and not (tmp_path / "home" / "config.toml").exists()
+        view = await client.query(CheckEndpoint(session, view.base_url, key="sk-right", exposed=True))
+        assert [row.model for row in view.models] == ["alpha", "beta"]
+        op = ConnectProvider(session, view.name, "sk-right", view.base_url, "alpha", exposed=True)
+        assert await client.submit(op) == ""
+        assert server.asked[-1] == ("POST", "/v1/chat/completions", "sk-right")
+    kept = open_config(str(tmp_path / "home"), str(tmp_path / "shop"), {}, {})
+    assert kept.get(f"providers.{view.name}.facts") == {"allow_insecure_http": True}
 
 
 async def test_a_model_that_no_list_names_is_asked(tmp_path: Path) -> None:

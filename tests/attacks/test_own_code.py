@@ -32,7 +32,7 @@ class Layout:
 
     def lay_out(self, lists: list[str]) -> "Layout":
         """Copy the package, and make an environment whose packages are listed."""
-        shutil.copytree(package(), self.code / "codewhale", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(package(), self.code / "codewhale", ignore=shutil.ignore_patterns("*.pyc.*"))
         (self.env / PACKAGES).mkdir(parents=True, exist_ok=True)
         (self.env / "bin").mkdir(exist_ok=True)
         (self.env / "bin" / "python").symlink_to(os.path.realpath(sys.executable))

@@ -209,7 +209,7 @@ async def test_workers_killed_in_the_middle_lose_no_file(tmp_path: Path, unpacke
     for number in range(120):
         path = happenings.root / f"group{number % 7}" / f"unit{number}.py"
         path.parent.mkdir(exist_ok=True)
-        path.write_text(happenings.text("a.py") + "# sand\n" * 1500)
+        path.write_text("# sand\n" * 1500 + happenings.text("a.py"))
     index = grammars(CodeIndex(str(happenings.root), str(tmp_path / "home")), unpacked)
     killed: list[int] = []
 

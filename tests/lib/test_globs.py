@@ -52,6 +52,11 @@ def test_globs_match_as_elsewhere() -> None:
         ("{a", ["{a"], ["a"]),
         ("a\\*b", ["a*b"], ["axb"]),
         ("**", ["a", "a/b"], []),
+        ("a/**/**/**/b", ["a/b", "a/x/y/b"], ["a/x", "b"]),
+        ("**/**", ["a", "a/b"], []),
+        ("a?*?*?c", ["axyzc", "axyzzzc"], ["axyc", "ac"]),
+        ("*?*", ["a", "ab"], []),
+        ("*??", ["ab", "abc"], ["a"]),
     ],
 )
 def test_globs_mean_what_is_expected(glob: str, matching: list[str], other: list[str]) -> None:
@@ -66,6 +71,13 @@ def test_matching_time_does_not_explode() -> None:
     assert not globs.match("a" * 2000)
     assert not globs.match("/".join("a" * 500))
     assert time.monotonic() - started < 1
+
+
+def test_many_globs_with_long_runs_cost_little() -> None:
+    started = time.process_time()
+    globs = Globs([*(f"{'**/' * 300}x{n}" for n in range(8)), *(f"{'{a,b}' * 5}{'?*' * 400}{n}" for n in range(8))])
+    assert not any(globs.match(f"many/f{number}.txt") for number in range(2000))
+    assert time.process_time() - started < 1.5
 
 
 def test_bad_globs_are_refused() -> None:

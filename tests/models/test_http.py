@@ -274,7 +274,7 @@ async def test_where_nothing_answers_both_addresses_are_named() -> None:
 @pytest.mark.parametrize(("header", "nap"), [("retry-after: 7", 7.0), ("retry-after-ms: 250", 0.25), ("x: y", 1.0)])
 async def test_the_servers_wish_goes_first(header: str, nap: float) -> None:
     events, naps, _ = await ask(Reply([answer(429, b"", header)]), GOOD)
-    assert events == [Retrying(1, 5, nap, "HTTP 429"), *ANSWER]
+    assert events == [Retrying(1, 5, nap, "HTTP 429", kind="rate_limit"), *ANSWER]
     assert naps == [nap]
 
 

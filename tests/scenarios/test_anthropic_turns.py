@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from codewhale.app.compose import AppOptions, open_app
-from codewhale.app.sessions import request_body
 from codewhale.cli.offline.probe import probe_provider
+from codewhale.cli.offline.stored_sessions import request_body
 from codewhale.protocol.events import Event, TurnFinished, UsageReported
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage, SetEffort, SetModel

@@ -1,22 +1,9 @@
 """What the composer and the line below it do on a real terminal, beside sending a message."""
 
 import time
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from codewhale.protocol.events import MessageAdded, ModeChanged, TurnFinished
 from support.ttyworld import World
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    """A world whose terminals are closed at the end."""
-    made = World(tmp_path)
-    yield made
-    for term in made.opened:
-        term.__exit__()
 
 
 def test_a_model_that_does_not_answer_is_named_and_left_by_one_key(world: World) -> None:
@@ -65,11 +52,11 @@ def test_keys_of_former_settings_work_and_tab_changes_no_mode(world: World) -> N
         term.type(f"{text}\r")
         term.sees(text, "One." if text.startswith("first") else "Two.")
     term.type("\x12")  # ctrl+r
-    term.sees("> second words")
+    term.sees("› second words")
     term.type("\x12")
-    term.sees("> first words")
+    term.sees("│› first words", "│  second words")
     term.type("\r")
-    term.sees("› first words")
+    term.until(lambda text: "│› first words" in text and "│  second words" not in text)
     term.type("\x15/sta\x1b[20~")  # f9
     term.sees("/status")
     term.type("\x15")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.sessions import envelopes
+from codewhale.cli.offline.stored_sessions import envelopes
 from codewhale.protocol.events import Notice
 from codewhale.protocol.ops import SessionStatus
 from codewhale.testing import harness

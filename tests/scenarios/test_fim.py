@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from codewhale.app.compose import AppOptions, open_app
-from codewhale.app.sessions import request_body
 from codewhale.catalog.registry import Catalog
+from codewhale.cli.offline.stored_sessions import request_body
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import (
     ApprovalAsked,

@@ -1,26 +1,24 @@
 """Paths outside the workspace: asked about, opened by an added folder, and what stays closed whatever is added."""
 
-import asyncio
 import json
 import os
 import shutil
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
 
 from codewhale.protocol.errors import ConfigError
-from codewhale.protocol.events import ApprovalAsked, Event, FolderRemoved, Notice, TurnFinished
+from codewhale.protocol.events import ApprovalAsked, FolderRemoved, Notice
 from codewhale.protocol.modes import Authority, Mode
-from codewhale.protocol.ops import Answer, RunCommand, SendMessage
+from codewhale.protocol.ops import RunCommand
 from codewhale.testing import Harness, harness
 from support.machine import MAKES_FILES
 from support.program import codewhale_program, scripted
-from support.scenes import only, results
+from support.scenes import answered, only, results
 
 DONE = {"text": "That is all."}
 PERSON: dict[str, Any] = {"mode": Mode.AGENT, "authority": Authority.PERSON}
-Remember = Literal["", "session", "always"]
 
 
 def call(name: str, **arguments: Any) -> dict[str, Any]:
@@ -35,24 +33,6 @@ def beside(tmp_path: Path) -> Path:
     folder.mkdir(parents=True)
     (folder / "notes.txt").write_text("first line\nneedle\n")
     return folder
-
-
-async def answered(stage: Harness, session: str, remember: Remember = "", allowed: bool = True) -> list[Event]:
-    """The events of a turn in which each question is answered alike."""
-    events: list[Event] = []
-    stream = stage.client.events(session, from_seq=-1)
-    begun = asyncio.ensure_future(anext(stream))
-    await asyncio.sleep(0)
-    await stage.client.submit(SendMessage(session, "Go"))
-    events.append((await begun).event)
-    async for envelope in stream:
-        events.append(envelope.event)
-        if isinstance(envelope.event, ApprovalAsked):
-            request = envelope.event.request_id
-            await stage.client.submit(Answer(session, request, allowed=allowed, remember=remember))
-        if isinstance(envelope.event, TurnFinished):
-            break
-    return events
 
 
 async def command(stage: Harness, session: str, line: str) -> tuple[bool, str]:

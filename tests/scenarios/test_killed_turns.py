@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from codewhale.app.sessions import envelopes
+from codewhale.cli.offline.stored_sessions import envelopes
 from codewhale.display.transcript.blocks import NoteBlock, TextBlock
 from codewhale.display.transcript.model import TranscriptModel
 from codewhale.protocol.events import AnswerStreamed, MessageAdded, TurnFinished

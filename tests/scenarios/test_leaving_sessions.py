@@ -3,25 +3,12 @@ start, and going back by Esc Esc."""
 
 import os
 import signal
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from codewhale.protocol.events import QueueKept, RequestSent, Rewound
 from support.machine import MAKES_FILES
 from support.ttyworld import World
 
 WRITE = {"name": "write_file", "arguments": {"path": "made.txt", "content": "one\ntwo\n"}}
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    """A world whose terminals are closed at the end."""
-    made = World(tmp_path)
-    yield made
-    for term in made.opened:
-        term.__exit__()
 
 
 @MAKES_FILES

@@ -11,12 +11,11 @@ from typing import Any
 import pytest
 
 from codewhale.process.confinement import sandbox
-from codewhale.protocol.events import ApprovalAsked, Event, TurnFinished
+from codewhale.protocol.events import ApprovalAsked
 from codewhale.protocol.modes import Approval, Authority, Mode
-from codewhale.protocol.ops import Answer, SendMessage
-from codewhale.testing import Harness, harness
+from codewhale.testing import harness
 from support.machine import HELD
-from support.scenes import only, results
+from support.scenes import answered, only, results
 
 DONE = {"text": "Done."}
 PERSON: dict[str, Any] = {"mode": Mode.AGENT, "authority": Authority.PERSON}
@@ -56,23 +55,6 @@ def shell(command: str, **more: Any) -> dict[str, Any]:
 def server(port: int, **more: Any) -> dict[str, Any]:
     """A background job that serves the workspace."""
     return shell(f"{sys.executable} -m http.server {port} --bind 127.0.0.1", background=True, **more)
-
-
-async def answered(stage: Harness, session: str, allowed: bool = True) -> list[Event]:
-    """The events of a turn in which each question is answered alike."""
-    events: list[Event] = []
-    stream = stage.client.events(session, from_seq=-1)
-    begun = asyncio.ensure_future(anext(stream))
-    await asyncio.sleep(0)
-    await stage.client.submit(SendMessage(session, "Go"))
-    events.append((await begun).event)
-    async for envelope in stream:
-        events.append(envelope.event)
-        if isinstance(envelope.event, ApprovalAsked):
-            await stage.client.submit(Answer(session, envelope.event.request_id, allowed=allowed))
-        if isinstance(envelope.event, TurnFinished):
-            break
-    return events
 
 
 async def got(port: int, tries: int = 100) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codewhale.app.compose import AppOptions, open_app
-from codewhale.app.sessions import request_body
+from codewhale.cli.offline.stored_sessions import request_body
 from codewhale.protocol.events import CallStarted, Event, RequestSent, TurnFinished, UsageReported
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage, SetEffort, SetModel

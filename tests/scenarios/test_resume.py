@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.app.sessions import request_body
+from codewhale.cli.offline.stored_sessions import request_body
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import (
     CallStarted,

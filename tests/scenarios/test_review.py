@@ -12,6 +12,7 @@ from codewhale.commands.review import decode
 from codewhale.protocol.events import ChildClosed, ChildOpened
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CommandOutput, RunCommand, SessionStatus
+from codewhale.protocol.reviews import Review
 from codewhale.testing import harness
 from support.program import codewhale_program, scripted
 from support.tuiapp import scripted as on_screen
@@ -209,6 +210,14 @@ async def test_escape_ends_a_review_on_the_screen(tmp_path: Path) -> None:
         await stage.pilot.press("escape")
         await stage.until("ended early (interrupted)")
         await stage.until(lambda: not stage.app.status.facts.busy)
+
+
+async def test_a_review_ends_when_its_time_is_over(home: Path, workspace: Path) -> None:
+    repository(workspace)
+    async with harness(home, workspace, [{"text": REVIEW, "delay": 600}]) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        result = await here.client.submit(Review(session, max_seconds=0.5))
+        assert (result.status, result.exit_code) == ("budget", 4) and "time bound" in result.error
 
 
 @pytest.mark.parametrize("text", ["", "fine", "{", '{"findings": 3}', '{"findings": [{}]}', "[" * 100_000, '{"x": 1}'])

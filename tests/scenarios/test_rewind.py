@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from codewhale.protocol.events import CompactionUndone, Event, PrefixInvalidated, Rewound
+from codewhale.protocol.events import CallFinished, CompactionUndone, Event, PrefixInvalidated, Rewound
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CloseSession, CommandOutput, GetMessages, OpenSession, RunCommand
-from codewhale.protocol.views import GetContext, ListFormer, PreviewRewind
+from codewhale.protocol.views import GetContext, GetTools, ListFormer, PreviewRewind
 from codewhale.session.projection import request_body
 from codewhale.testing import Harness, harness
 from support.machine import MAKES_FILES
@@ -214,3 +214,87 @@ async def test_what_cannot_be_gone_back_to_is_named_and_changes_nothing(
         output = await run(agent, session, line)
         assert not output.ok and wrong in output.text and "\x1b" not in output.text
         assert not only(events(agent, session), Rewound)
+
+
+def tools_of(request: bytes) -> list[str]:
+    return [wire["function"]["name"] for wire in json.loads(request)["tools"]]
+
+
+async def checklist(agent: Harness, session: str) -> list[str]:
+    """What the tool answers when it is asked for the list."""
+    sent = len(agent.provider.requests)
+    await agent.turn("Which?", session)
+    answer = messages(agent.provider.requests[sent + 1])[-1]["content"]
+    items = json.loads(answer.partition("\n")[2])["items"]
+    return [item["content"] for item in items]
+
+
+async def test_checklist_and_found_tools_follow(home: Path, workspace: Path) -> None:
+    found = {"name": "tool_search_tool_bm25", "arguments": {"query": "jot down a remark for later", "max_results": 1}}
+    added = [{"name": "checklist_add", "arguments": {"content": name}} for name in ("first", "second")]
+    asked = [{"calls": [{"name": "checklist_list", "arguments": {}}]}, {"text": "Those."}]
+    done = {"text": "Done."}
+    script = [{"calls": added[:1]}, done, {"calls": [found, added[1]]}, done, *asked, *asked, *asked]
+    async with harness(home, workspace, script) as agent:
+        session = await agent.open()
+        await agent.turn("One", session)
+        await agent.turn("Two", session)
+        assert "note" in tools_of(agent.provider.requests[-1])
+        assert (await run(agent, session, "/rewind 2")).ok
+        assert "note" not in (await agent.client.query(GetTools(session))).activated
+        assert await checklist(agent, session) == ["first"]
+        first, again = agent.provider.requests[1], agent.provider.requests[4]
+        assert tools_of(again) == tools_of(first) and messages(again)[: len(messages(first))] == messages(first)
+        session = await reopen(agent, session)
+        assert await checklist(agent, session) == ["first"]
+        log = events(agent, session)
+        for number, sent in enumerate(agent.provider.requests, 1):
+            assert request_body(log, number, lambda image: b"") == sent
+
+
+async def test_checklist_and_found_tools_come_back_when_the_rewind_is_undone(home: Path, workspace: Path) -> None:
+    found = {"name": "tool_search_tool_bm25", "arguments": {"query": "jot down a remark for later", "max_results": 1}}
+    calls = [found, {"name": "checklist_add", "arguments": {"content": "first"}}]
+    asked = [{"calls": [{"name": "checklist_list", "arguments": {}}]}, {"text": "Those."}]
+    async with harness(home, workspace, [{"text": "Hello."}, {"calls": calls}, {"text": "Done."}, *asked]) as agent:
+        session = await agent.open()
+        await agent.turn("Zero", session)
+        await agent.turn("One", session)
+        for line in ("/rewind 2", "/rewind 1", "/rewind back", "/rewind back"):
+            assert (await run(agent, session, line)).ok
+        assert await checklist(agent, session) == ["first"]
+        assert tools_of(agent.provider.requests[3]) == tools_of(agent.provider.requests[2])
+
+
+@MAKES_FILES
+@pytest.mark.parametrize("line", ["/rewind 2", "/undo 1 yes"])
+async def test_a_file_that_was_taken_back_is_written_again_at_once(home: Path, git_workspace: Path, line: str) -> None:
+    (git_workspace / "old").write_text("old\n")
+    edited = {"calls": [{"name": "edit_file", "arguments": {"path": "old", "search": "old", "replace": "new"}}]}
+    read = {"calls": [{"name": "read_file", "arguments": {"path": "old"}}]}
+    script = [read, {"text": "Read."}, *write("new", "1\n"), *write("new", "2\n")]
+    if line.startswith("/rewind"):
+        script[2:2] = [edited]
+        script.insert(-1, edited)
+    async with harness(home, git_workspace, script) as agent:
+        session = await agent.open()
+        await agent.turn("Look", session)
+        await agent.turn("One", session)
+        assert (await run(agent, session, line)).ok and not (git_workspace / "new").exists()
+        done = only(await agent.turn("Again", session), CallFinished)
+        assert [call.content for call in done if not call.ok] == []
+        assert (git_workspace / "new").read_text() == "2\n"
+
+
+@MAKES_FILES
+async def test_what_stays_in_added_folders_is_said(home: Path, git_workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "beside").mkdir()
+    script = [*write("a", "1\n"), *write(str(tmp_path / "beside" / "b"), "1\n")]
+    async with harness(home, git_workspace, script) as agent:
+        session = await agent.open(folders=(str(tmp_path / "beside"),))
+        await agent.turn("One", session)
+        await agent.turn("Two", session)
+        for line in ("/rewind 1 both preview", "/rewind 1"):
+            output = await run(agent, session, line)
+            assert output.ok and f"Changes in added folders stay: {tmp_path}/beside." in output.text
+        assert not (git_workspace / "a").exists() and (tmp_path / "beside" / "b").read_text() == "1\n"

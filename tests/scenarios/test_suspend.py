@@ -3,24 +3,12 @@
 import shlex
 import signal
 import time
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from codewhale.protocol.events import TurnFinished, TurnStarted
 from support.terminal import Terminal, environment
 from support.ttyworld import PROGRAM, World
 
 LEAVING, ENTERING = b"\x1b[?1049l", b"\x1b[?1049h"
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    made = World(tmp_path)
-    yield made
-    for term in made.opened:
-        term.__exit__()
 
 
 def in_shell(world: World) -> Terminal:
@@ -61,6 +49,21 @@ def test_the_terminal_is_given_back_and_drawn_again(world: World) -> None:
         term.sees("a half-written thought!")
         term.type("\x7f")
         term.until(lambda text: "thought!" not in text)
+
+
+def test_a_key_that_is_held_down_suspends_once(world: World) -> None:
+    world.says({"text": "Nothing."})
+    term = in_shell(world)
+    term.type("kept words")
+    term.sees("kept words")
+    term.type("\x1a\x1a\x1a")
+    term.sees("Stopped", "fg brings it back")
+    term.type("fg\n")
+    term.sees("kept words", "scripted/m")
+    term.type("!")
+    term.sees("kept words!")
+    term.type("\x1a")
+    term.sees("Stopped")
 
 
 def test_a_turn_that_ran_goes_on_after_fg(world: World) -> None:

@@ -37,7 +37,7 @@ def is_title(payload: dict[str, Any]) -> bool:
 
 
 @contextlib.asynccontextmanager
-async def opened(home: Path, workspace: Path, server: CacheServer, more: str = "") -> AsyncIterator[App]:
+async def opened(home: Path, workspace: Path, server: CacheServer, more: str = "titles = true") -> AsyncIterator[App]:
     home.mkdir(exist_ok=True)
     (home / "config.toml").write_text(CONFIG.format(url=server.url, more=more))
     async with open_app(AppOptions(home=str(home), workspace=str(workspace)), environ={}) as app:
@@ -78,9 +78,10 @@ async def test_the_persons_title_is_kept_and_a_setting_or_nobody_there_asks_for_
 ) -> None:
     for authority, more, line in (
         (Authority.PERSON, "titles = false", ""),
-        (Authority.AUTO, "", ""),
-        (Authority.HEADLESS, "", ""),
-        (Authority.PERSON, "", "/rename Mine"),
+        (Authority.PERSON, "", ""),  # a server of this machine, which may hold one conversation at a time
+        (Authority.AUTO, "titles = true", ""),
+        (Authority.HEADLESS, "titles = true", ""),
+        (Authority.PERSON, "titles = true", "/rename Mine"),
     ):
         async with CacheServer(answering("Theirs")) as server, opened(home, workspace, server, more) as app:
             session = await app.client.submit(OpenSession(str(workspace), Mode.AGENT, authority))

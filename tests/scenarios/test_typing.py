@@ -2,8 +2,6 @@
 
 import re
 import time
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -32,18 +30,15 @@ LETTERS = ("yes please, all of it", "always do that", "s", "1", "2", "no, but lo
 
 
 @pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    """A world whose terminals are closed at the end."""
-    made = World(tmp_path)
-    (made.work / "a.txt").write_text("old\n")
-    (made.work / "Makefile").write_text("thing:\n\ttouch ran\n")
-    (made.home / "permissions.toml").write_text(
+def world(world: World) -> World:
+    """With files to change, and rules that ask about each change."""
+    (world.work / "a.txt").write_text("old\n")
+    (world.work / "Makefile").write_text("thing:\n\ttouch ran\n")
+    (world.home / "permissions.toml").write_text(
         "".join(f'[[rules]]\naction = "ask"\ntool = "{name}"\n' for name in ("edit_file", "apply_patch"))
     )
-    (made.home / "permissions.toml").chmod(0o600)
-    yield made
-    for term in made.opened:
-        term.__exit__()
+    (world.home / "permissions.toml").chmod(0o600)
+    return world
 
 
 def asked(world: World, card: str, **how: Any) -> Terminal:

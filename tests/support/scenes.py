@@ -6,11 +6,12 @@ import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.models.scripted import ScriptedProvider
-from codewhale.protocol.events import CallFinished, Envelope, Event, TurnFinished
+from codewhale.protocol.events import ApprovalAsked, CallFinished, Envelope, Event, TurnFinished
+from codewhale.protocol.ops import Answer, SendMessage
 from codewhale.protocol.stream import StreamEvent
 from codewhale.testing import Harness
 
@@ -90,6 +91,26 @@ async def watching(stage: Harness, session: str) -> AsyncIterator[Watch]:
         yield watch
     finally:
         await watch.close()
+
+
+async def answered(
+    stage: Harness, session: str, remember: Literal["", "session", "always"] = "", allowed: bool = True
+) -> list[Event]:
+    """The events of a turn in which each question is answered alike."""
+    events: list[Event] = []
+    stream = stage.client.events(session, from_seq=-1)
+    begun = asyncio.ensure_future(anext(stream))
+    await asyncio.sleep(0)
+    await stage.client.submit(SendMessage(session, "Go"))
+    events.append((await begun).event)
+    async for envelope in stream:
+        events.append(envelope.event)
+        if isinstance(envelope.event, ApprovalAsked):
+            request = envelope.event.request_id
+            await stage.client.submit(Answer(session, request, allowed=allowed, remember=remember))
+        if isinstance(envelope.event, TurnFinished):
+            break
+    return events
 
 
 def only(events: Sequence[Event], kind: type[E]) -> list[E]:

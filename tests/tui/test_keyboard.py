@@ -63,8 +63,9 @@ def test_alt_and_a_key_come_as_that_without_the_kitty_protocol(data: str, key: s
 def test_letters_behind_a_lone_escape_are_letters() -> None:
     keyboard = Keyboard()
     found = list(keyboard.feed("\x1b"))
-    keyboard._timeout_time = 0.0
-    found += [*keyboard.tick(), *keyboard.feed("fb")]
+    while not found:
+        found += keyboard.tick()
+    found += keyboard.feed("fb")
     assert [getattr(event, "key", "") for event in found] == ["escape", "f", "b"]
 
 
@@ -83,15 +84,49 @@ def test_escape_before_a_paste_and_control_are_all_heard() -> None:
     assert said(f"\x1b\x0b{START}x{END}\x1b\x03") == ["escape", "ctrl+k", ("x",), "escape", "ctrl+c"]
 
 
-@pytest.mark.parametrize("report", ["\x1b]0;x\x07", "\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\", "\x1b]4;1;rgb:0/0/0\x07"])
-def test_what_a_terminal_says_of_itself_is_no_key(report: str) -> None:
+REPORTS = [
+    "\x1b]0;x\x07",
+    "\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\",
+    "\x1b]4;1;rgb:0/0/0\x07",
+    "\x1bP>|a terminal(1.2) with a name of some length\x1b\\",
+    "\x1bP1+r544e=787465726d\x1b\\",
+    "\x1b_Gi=31;OK\x1b\\",
+    "\x1b[?62;22;52c",
+    "\x1b[>0;276;0c",
+    "\x1b[?1u",
+    "\x1b[0n",
+    "\x1b[?997;1n",
+    "\x1b[8;24;80t",
+]
+
+
+@pytest.mark.parametrize("report", REPORTS)
+def test_what_a_terminal_says_of_itself_is_no_key_wherever_it_is_cut(report: str) -> None:
     assert said(f"a{report}b{report}") == ["a", "b"]
     assert said(f"{report}\x1bf\x07") == ["alt+f", "ctrl+g"]
+    for at in range(1, len(report)):
+        assert said(f"a{report[:at]}", f"{report[at:]}b") == ["a", "b"]
+    assert said(*f"a{report}b") == ["a", "b"]
     assert said("]0;x\x07")[-1] == "ctrl+g"
+
+
+def test_what_only_begins_like_a_report_is_keys_in_the_end() -> None:
+    keyboard = Keyboard()
+    found = list(keyboard.feed("\x1b]1"))
+    assert not found
+    while not found:
+        found += keyboard.tick()
+    assert [event.character for event in found] == ["]", "1"]
+    assert [event.key for event in keyboard.feed("x")] == ["x"]
 
 
 def test_alt_with_enter_and_backspace_stay_what_they_were() -> None:
     assert said("\x1b\x7f") == ["ctrl+w"]
+
+
+def test_escape_right_before_a_paste_comes_first() -> None:
+    assert said(f"\x1b{START}x{END}") == ["escape", ("x",)]
+    assert said("\x1b", f"{START}x{END}") == ["escape", ("x",)]
 
 
 def test_a_paste_has_a_bound() -> None:

@@ -2,10 +2,6 @@
 window that is closed in the middle of a turn."""
 
 import random
-from collections.abc import Iterator
-from pathlib import Path
-
-import pytest
 
 from codewhale.protocol.events import CallStarted, MessageAdded, TurnFinished
 from support.terminal import Terminal, environment
@@ -22,15 +18,6 @@ WORLD = """你好，世界。한국어 テスト ｆｕｌｌ
 |---|---|
 | 一二三 | 4 |
 """
-
-
-@pytest.fixture
-def world(tmp_path: Path) -> Iterator[World]:
-    """A world whose terminals are closed at the end."""
-    made = World(tmp_path)
-    yield made
-    for term in made.opened:
-        term.__exit__()
 
 
 def repainted(term: Terminal) -> tuple[str, str]:

@@ -1,5 +1,7 @@
 """The status lines as they are drawn."""
 
+from pathlib import Path
+
 import pytest
 from rich.cells import cell_len
 
@@ -25,12 +27,14 @@ from codewhale.protocol.events import (
     UsageReported,
 )
 from codewhale.protocol.modes import Approval, Authority, Mode
-from codewhale.protocol.ops import StatusView
+from codewhale.protocol.ops import RunCommand, RunShell, StatusView
 from codewhale.protocol.stream import Usage
 from codewhale.protocol.views import ContextView, WorkspaceRow
 from codewhale.testing import FakeClock
 from codewhale.tui.facts import SessionFacts
 from codewhale.tui.status import Status, fitting, money_text, seconds_text
+from support.repos import make_repo
+from support.tuiapp import scripted
 from support.tuirecord import envelopes, hosted, screen_text, until
 
 VIEW = StatusView(
@@ -223,3 +227,23 @@ def test_pieces_that_fit() -> None:
     assert [text for text, _, _ in fitting(pieces, 12)] == ["aaaa", "bb", "cc"]
     assert [text for text, _, _ in fitting(pieces, 11)] == ["aaaa", "cc"]
     assert [text for text, _, _ in fitting(pieces, 2)] == ["aaaa"]
+
+
+async def test_the_bar_follows_what_is_changed_without_a_turn(tmp_path: Path) -> None:
+    shop = make_repo(tmp_path / "shop", {"a.txt": "one\n"})
+    write = {"calls": [{"name": "write_file", "arguments": {"path": "a.txt", "content": "two\n"}}]}
+    async with scripted(tmp_path / "home", shop, [write, {"text": "Done."}]) as stage:
+
+        async def bar(end: str) -> None:
+            await stage.until(lambda: drawn(stage.app.status)[-1].rstrip().endswith(end))
+
+        await bar("main")
+        await stage.type("Go")
+        await stage.pilot.press("enter")
+        await bar("±1")
+        await stage.client.submit(RunShell(stage.app.link.session, "touch b"))
+        await bar("±2")
+        await stage.client.submit(RunCommand(stage.app.link.session, "/undo yes"))
+        await bar("±1")
+        await stage.client.submit(RunShell(stage.app.link.session, "rm b"))
+        await bar("main")

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.process.programs import find_program
-from codewhale.workspace.textsearch import TextMatches, TextQuery, portable, search
+from codewhale.workspace.textsearch import PatternTooSlow, TextMatches, TextQuery, portable, search
 from codewhale.workspace.walk import Walker
 from support.repos import write
 
@@ -92,6 +92,18 @@ async def test_ripgrep_is_believed_where_it_could_not_read_a_file_alone(
     assert (found.total, found.complete) == (total, True)
 
 
+async def test_ripgrep_is_not_given_what_is_too_large_to_search(workspace: Path, tmp_path: Path) -> None:
+    files = [f"{n}.txt" for n in range(400)]
+    write(workspace, dict.fromkeys(files, "x\n"))
+    with open(workspace / "huge.bin", "wb") as file:
+        file.truncate(3 << 30)  # ripgrep reads seconds in a file of this size that is named to it
+    rg = tmp_path / "rg"
+    rg.write_text('#!/bin/sh\ncase "$*" in *huge.bin*) exit 2;; esac\nprintf "1.txt\\0"\n')
+    rg.chmod(0o755)
+    found = await search(str(workspace), [*files, "huge.bin"], TextQuery("x"), seconds=30, rg=str(rg))
+    assert (found.total, found.searched) == (1, 400)
+
+
 @needs_rg
 async def test_a_file_that_is_gone_changes_nothing(corpus: Path) -> None:
     files = [*(await Walker(str(corpus)).files()).files, "gone.txt"]
@@ -116,6 +128,14 @@ async def test_a_search_can_be_cancelled(workspace: Path) -> None:
     with pytest.raises(asyncio.CancelledError):
         await task
     assert time.monotonic() - started < 1
+
+
+async def test_a_pattern_that_is_made_ready_for_minutes_is_given_up(workspace: Path) -> None:
+    write(workspace, {"a.txt": "[" * 20_000})
+    started = time.monotonic()
+    with pytest.raises(PatternTooSlow):
+        await search(str(workspace), ["a.txt"], TextQuery("a" * 9_000), seconds=0.5, rg=None)
+    assert time.monotonic() - started < 20
 
 
 async def test_when_the_time_is_up_it_says_so(workspace: Path) -> None:

@@ -69,6 +69,7 @@ def decision_request(
         call=call_id,
         folders=tuple(folder.path for folder in state.folders.values() if stands(folder)),
         scope=session.scope,
+        owners=session.owners,
     )
 
 

@@ -3,6 +3,7 @@ is what it came to, and the log of its owner says which there are and of which e
 
 import asyncio
 import contextlib
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
@@ -11,7 +12,7 @@ from msgspec.structs import replace
 from codewhale.agent.childtask import Outcome, brief, fold, misfit, outcome_of, report_text, summary_line
 from codewhale.agent.engine import Engine
 from codewhale.agent.loop import CHILDREN
-from codewhale.agent.opening import OpeningChecks
+from codewhale.agent.opening import WRITER, OpeningChecks
 from codewhale.agent.turn import Turn
 from codewhale.protocol.children import ChildPlan, ChildRequest, ChildView, agent_id
 from codewhale.protocol.errors import CodeWhaleError, NextCall, SessionError, ToolError
@@ -23,6 +24,7 @@ from codewhale.protocol.events import (
     ChildReleased,
     Envelope,
     Event,
+    FileChanged,
     MessageAdded,
     TurnFinished,
 )
@@ -49,6 +51,7 @@ class _Running(Struct):
     doing: str = ""
     steps: int = 0
     stopped: bool = False
+    changed: bool = False
     retried: bool = False
     watch: asyncio.Task[None] | None = None
 
@@ -76,7 +79,7 @@ class Children:
 
     def plan(self, request: ChildRequest) -> ChildPlan:
         owner = self._engine.session(request.parent)
-        return self._checks.plan(request, owner, self._names(owner), self._under_way(owner))
+        return self._checks.plan(request, owner, self._names(owner), self._under_way(owner), self._writers())
 
     async def open(self, request: ChildRequest) -> ChildView:
         plan = self.plan(request)
@@ -142,6 +145,18 @@ class Children:
         running = [one.opened.name for one in self._running.values() if self._engine.root(one.owner.id).id == root]
         return [*running, *self._opening.get(root, ())]
 
+    def _writers(self) -> dict[str, list[str]]:
+        """The folders in which running children change files: those that are there to do so, or have done so."""
+        writers = {}
+        for one in self._running.values():
+            state, scope = one.session.state, one.session.scope
+            if one.opened.role == WRITER or one.changed:
+                below = scope.paths if scope is not None else ()
+                writers[one.opened.name] = [
+                    os.path.normpath(os.path.join(state.workspace, path)) for path in below or ("",)
+                ]
+        return writers
+
     # ------------------------------------------------------------------ while one runs
 
     async def _watch(self, running: _Running) -> None:
@@ -157,8 +172,11 @@ class Children:
                     self._silent(running)
                     continue
                 ended = [self._heard(running, one) for one in batch if one.session == child.id]
-                if not batch or (any(ended) and await self._settled(running)):
+                if (not batch or any(ended)) and (await self._settled(running) or not batch):
                     return
+        except Exception as error:
+            fault = Outcome("failed", "", f"A fault in CodeWhale itself ({type(error).__name__}: {error}).")
+            self._end(running.owner, self._over(running, fault))
         finally:
             child.fanout.unsubscribe(listener)
             if self._running.get(child.id) is running:
@@ -182,6 +200,8 @@ class Children:
                 running.steps += 1
                 running.doing = name
                 self._tell(running.owner, ChildProgress(running.session.id, f"{running.steps} {name}"))
+            case FileChanged():
+                running.changed = True
             case TurnFinished():
                 return True
         return False
@@ -216,7 +236,7 @@ class Children:
         """Record an end in the owner's log, and let its conversation be told."""
         self._ended[view.session] = view
         self._running.pop(view.session, None)
-        closed = ChildClosed(view.session, view.status, summary_line(view))
+        closed = ChildClosed(view.session, view.status, summary_line(view), view.name)
         with contextlib.suppress(SessionError):  # the owner is being closed: it is told when it is opened again
             owner.emit(closed)
             text = Text(report_text(view), source="harness")
@@ -275,7 +295,7 @@ class Children:
             status="running",
             kind=opened.kind,
             model=child.state.model,
-            folder=child.state.workspace,
+            folder="" if child.state.workspace == running.owner.state.workspace else child.state.workspace,
             forked=opened.forked,
             task=opened.turn,
             steps=usage.calls,
@@ -346,6 +366,7 @@ class Children:
         view = await self.stop(parent, name)
         owner = self._engine.session(parent)
         owner.emit(ChildReleased(view.session))
+        self._engine.queue(parent).nudge()
         self._ended.pop(view.session, None)
         return view
 

@@ -97,6 +97,8 @@ def report_text(view: ChildView) -> str:
         "summary_complete": whole,
         "next_action": "use_summary" if whole else "call_agent_eval",
     }
+    if view.folder:
+        facts["folder"] = view.folder
     if view.error:
         facts["error"] = one_line(view.error, 400)
     said = msgspec.json.encode(facts).decode()

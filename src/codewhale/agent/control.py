@@ -150,6 +150,7 @@ class SessionControls:
             queue=len(self._engine.queue(session)),
             jobs=len(state.jobs),
             seq=target.log.seq,
+            rewinds=len(state.rewinds),
         )
 
     def context(self, session: str, brief: bool = False) -> ContextView:

@@ -55,6 +55,7 @@ class Engine:
         self._facts = facts
         self._may_ask = may_ask
         self._live: dict[str, LiveSession] = {}
+        self._closing: dict[str, asyncio.Future[None]] = {}
         self._closers: list[Callable[[str], Awaitable[None]]] = []
         self._after_turns: list[Callable[[Session], None]] = []
 
@@ -105,6 +106,9 @@ class Engine:
         """Call `closer(session id)` whenever a session closes, before its log does."""
         self._closers.append(closer)
 
+    def off_close(self, closer: Callable[[str], Awaitable[None]]) -> None:
+        self._closers.remove(closer)
+
     def after_turn(self, hear: Callable[[Session], None]) -> None:
         """Call `hear(session)` whenever a turn has ended and none follows at once."""
         self._after_turns.append(hear)
@@ -124,6 +128,9 @@ class Engine:
         """Open a session for the one that owns it, with its log read beside the event loop."""
         owner = self._find(op.owner).session
         session = await self._factory.open_aside(op, owner)
+        if op.owner not in self._live or op.owner in self._closing:
+            await session.aclose()
+            raise SessionError(f"session {op.owner} is being closed")
         self._live[session.id] = LiveSession(session, MessageQueue(session), Turn(session))
         return session
 
@@ -132,7 +139,7 @@ class Engine:
         one. One whose turn the person interrupted waits for the person."""
         live = self._find(session_id)
         live.queue.report(message)
-        if wake and live.turn.idle and not live.turn.stop_reason:
+        if wake and session_id not in self._closing and live.turn.idle and not live.turn.stop_reason:
             self._next(live)
 
     async def send(self, op: SendMessage, images: tuple[Image, ...] = ()) -> None:
@@ -186,14 +193,26 @@ class Engine:
         self._find(session_id).turn.stop(reason)
 
     async def close(self, session_id: str) -> None:
-        """Interrupt, end what belongs to the session, sync and release it."""
-        for owned in reversed(self.owned(session_id)):
-            await self.close(owned.id)
+        """Interrupt, end what belongs to the session, sync and release it. Whoever closes it meanwhile, too, waits."""
         live = self._find(session_id)
+        if session_id in self._closing:
+            await asyncio.wait([self._closing[session_id]])
+            return
+        self._closing[session_id] = asyncio.get_running_loop().create_future()
+        try:
+            await self._close(live)
+        finally:
+            self._closing.pop(session_id).set_result(None)
+
+    async def _close(self, live: LiveSession) -> None:
+        session_id = live.session.id
+        for owned in reversed(self.owned(session_id)):
+            if owned.id in self._live:  # else its task ended meanwhile
+                await self.close(owned.id)
         live.queue.clear()
         live.turn.stop("interrupted")
         await live.turn.wait(_STOP_SECONDS)
-        for closer in self._closers:
+        for closer in list(self._closers):
             await closer(session_id)
         try:
             await live.session.aclose()
@@ -214,6 +233,8 @@ class Engine:
     # ------------------------------------------------------------------ turns
 
     def _begin(self, live: LiveSession, message: QueuedMessage) -> None:
+        if live.session.lane is not None and not live.session.state.owner:
+            live.session.lane.reopen()
         self._start(live, message.op.text, message.joins(live.session))
 
     def _start(self, live: LiveSession, text: str, *message: MessageAdded) -> None:
@@ -279,7 +300,8 @@ class Engine:
             self._begin(live, message)
             live.queue.tell()
             return
-        if not live.turn.stop_reason and (report := live.queue.next_report()) is not None:
+        wanted = not live.turn.stop_reason and live.session.id not in self._closing
+        if wanted and (report := live.queue.next_report()) is not None:
             self._start(live, "", report)
             return
         for hear in self._after_turns:

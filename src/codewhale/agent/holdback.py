@@ -57,10 +57,10 @@ class HoldBack:
             return self.end() + self._scan(part)
         if self._begun:
             return self._words(part)
-        text, self._waiting = self._waiting + part, ""
+        text = self.end() + part if "".join([self._waiting, *self._kept[-1:], part]).strip() else part
         bare = text.lstrip()
         if not bare or (opens_whole(bare) and not opens_whole(bare + _NEVER)):
-            self._waiting = text
+            self._kept.append(text)
             return ""
         self._begun = True
         if not opens_whole(bare):

@@ -72,12 +72,15 @@ class AgentLoop:
         """Where no person is there to go on, wait for the next end of a child that the conversation does not hold."""
         session = self._session
         alone = session.state.owner or session.rights.authority is not Authority.PERSON
-        names = [one.opened.name for one in session.state.children.values() if not one.reported]
-        if ending.status not in ("done", "denied") or not alone or not names:
+        if ending.status not in ("done", "denied") or not alone:
             return False
-        self._turn.waiting_for = f"{CHILDREN} {', '.join(names)}"
-        await self._queue.report_came()
-        self._turn.waiting_for = ""
+        while not self._queue.steers_wait:
+            names = [one.opened.name for one in session.state.children.values() if not one.reported]
+            if not names:
+                return False
+            self._turn.waiting_for = f"{CHILDREN} {', '.join(names)}"
+            await self._queue.changed()
+            self._turn.waiting_for = ""
         return True
 
     # ------------------------------------------------------------------ the model

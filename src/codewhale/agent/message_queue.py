@@ -82,11 +82,14 @@ class MessageQueue:
         self._reports.append(message)
         self._came.set()
 
-    async def report_came(self) -> None:
-        """Return once a report waits, or a steer."""
-        while not self.steers_wait:
-            self._came.clear()
-            await self._came.wait()
+    async def changed(self) -> None:
+        """Return once a report or a steer came, or `nudge` was called."""
+        self._came.clear()
+        await self._came.wait()
+
+    def nudge(self) -> None:
+        """Let whoever waits look again."""
+        self._came.set()
 
     def next_report(self) -> MessageAdded | None:
         """The next report of an end that the conversation does not hold yet."""

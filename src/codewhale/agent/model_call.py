@@ -22,6 +22,7 @@ from codewhale.protocol.ops import Limits
 from codewhale.protocol.stream import Failed, Retrying, Usage
 from codewhale.session.accounting import Accounts, affordable, priced, saved_by, worst_case
 from codewhale.session.budget import Budget, BudgetExceeded, Spent
+from codewhale.session.lanes import LaneClosed
 from codewhale.session.prefixcache import Expected, cause_of_miss, expected_tokens
 from codewhale.session.session import Session
 from codewhale.session.streamed import StreamKept
@@ -63,9 +64,22 @@ class ModelCalls:
         self._again: _Call | None = None
 
     async def ask(self, *, purpose: str = "", extra: str = "", max_tokens: int = 0) -> ModelAnswer:
-        """The model's answer to the conversation as it stands. A call with a `purpose` is made beside it: `extra` is
-        its last word, and its answer is the caller's to keep. `max_tokens` 0 is the model's own bound; a budget may
-        set a lower one. Raises BudgetExceeded before anything is sent."""
+        """The model's answer to the conversation as it stands, once its provider's lane admits the request. A call with
+        a `purpose` is made beside it: `extra` is its last word, and its answer is the caller's to keep. `max_tokens` 0
+        is the model's own bound; a budget may set a lower one. Raises BudgetExceeded before anything is sent."""
+        lane, owned = self._session.lane, bool(self._session.state.owner)
+        if lane is None:
+            return await self._ask(purpose, extra, max_tokens)
+        if lane.cooling:
+            self._turn.waiting_for = f"the rate limit of {self._session.provider.name}"
+        try:
+            async with lane.admitted(owned):
+                return await self._ask(purpose, extra, max_tokens)
+        except LaneClosed as closed:
+            text = f"nothing was sent, for the provider said to an earlier request: {closed}"
+            return ModelAnswer((), None, "", Failed("quota", text, False, False))
+
+    async def _ask(self, purpose: str, extra: str, max_tokens: int) -> ModelAnswer:
         session, state = self._session, self._session.state
         provider, projection, header = session.provider, session.projection, state.pinned
         options = RequestOptions(max_tokens or provider.model.max_output, self._turn.effort)
@@ -96,7 +110,8 @@ class ModelCalls:
         self._collector = Collector(tell, hold and not purpose, self)
         self._turn.waiting_for = f"the model ({purpose})" if purpose else "the model"
         try:
-            answer = await self._collector.read(provider.stream(body))
+            stream = provider.stream(body)
+            answer = await self._collector.read(stream if session.lane is None else session.lane.watched(stream))
         except Exception:
             # Not a failure of the provider, which is an answer: nobody will come back for what had come.
             if self._call is not None:

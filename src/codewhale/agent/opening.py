@@ -18,10 +18,12 @@ from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Limits, OpenSession
 from codewhale.protocol.scopes import Scope, within
 from codewhale.protocol.stream import Usage
+from codewhale.protocol.tools import Effect
 from codewhale.session.accounting import cost_of
 from codewhale.session.session import Session
 
 DEEPEST = 3
+WRITER = "implementer"
 MOST, HARD_CAP = 10, 20
 FAST_MODEL = "fast_model"  # the provider's fact that names the model of tool_agent
 N = TypeVar("N", int, float)
@@ -55,13 +57,11 @@ class OpeningChecks:
         settings: Callable[[str], ChildSettings],
         roles: Callable[[str], Mapping[str, ChildRole]],
         checkout: Callable[[Session, str], Awaitable[str]],
-        depth: Callable[[Session], int],
     ) -> None:
         self._catalog = catalog
         self.settings = settings
         self._roles = roles
         self._checkout = checkout
-        self._depth = depth
 
     def role(self, name: str, workspace: str) -> ChildRole:
         """The role of a name or an alias. Raises ToolError with all that there are."""
@@ -77,16 +77,31 @@ class OpeningChecks:
                 received=repr(name[:60]),
                 fix=Corrected({"role": "general"}, sure=True),
             )
+        if role.problem:
+            raise ToolError(
+                "not_available",
+                f"`role`: {role.name} cannot be used: {role.problem}",
+                field="role",
+                expected="a role that can be used",
+                received=repr(name[:60]),
+                fix=Corrected({"role": "general"}, sure=True),
+            )
         return role
 
     def plan(
-        self, request: ChildRequest, owner: Session, names: Mapping[str, str], running: Sequence[str]
+        self,
+        request: ChildRequest,
+        owner: Session,
+        names: Mapping[str, str],
+        running: Sequence[str],
+        writers: Mapping[str, Sequence[str]],
     ) -> ChildPlan:
         """The request with all that was left open filled in. `names` are the sessions of the owner's children by name,
-        `running` the names of those of the whole tree that run. Raises ToolError."""
+        `running` the names of those of the whole tree that run, `writers` the folders that some of them change files
+        in. Raises ToolError."""
         state = owner.state
         settings, role = self.settings(state.workspace), self.role(request.role, state.workspace)
-        if self._depth(owner) >= DEEPEST:
+        if len(owner.owners) >= DEEPEST:
             raise ToolError(
                 "not_available",
                 f"Sub-agents may open sub-agents {DEEPEST} deep, and this one is at depth {DEEPEST}. Do the task "
@@ -104,6 +119,8 @@ class OpeningChecks:
         model = state.model if request.fork and not request.model else model
         effort = request.effort or ("" if request.fork else role.effort or state.effort)
         folder = self._folder(request, owner)
+        if Effect.WRITES in scope.effects and not request.checkout:
+            _check_apart(role.name, folder, request, writers)
         request = replace(request, name=name, role=role.name, model=model, effort=effort, limits=limits, folder=folder)
         return _priced(ChildPlan(request, scope, state.provider, 0), owner)
 
@@ -219,6 +236,27 @@ class OpeningChecks:
             kind=opened.kind,
             name=opened.name,
         )
+
+
+def _check_apart(role: str, folder: str, request: ChildRequest, writers: Mapping[str, Sequence[str]]) -> None:
+    """Raises ToolError where a sub-agent that is there to change files would do so beside another one."""
+    if role != WRITER and not request.paths:
+        return
+    own = [os.path.join(folder, path) for path in request.paths] or [folder]
+    for name, folders in writers.items():
+        for one in folders:
+            if any(
+                (one + os.sep).startswith(place + os.sep) or (place + os.sep).startswith(one + os.sep) for place in own
+            ):
+                raise ToolError(
+                    "not_available",
+                    f"{name} changes files in {one}, and two that write side by side must not share a folder. Give "
+                    "this one a checkout of its own (cwd `worktree`) or another folder, or wait for the other's end.",
+                    field="cwd",
+                    expected="a folder that no other sub-agent writes in",
+                    received=repr(request.folder or "."),
+                    fix=Corrected({"cwd": "worktree"}),
+                )
 
 
 def _limits(asked: Limits, settings: ChildSettings) -> Limits:

@@ -7,7 +7,7 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
-from typing import Protocol, cast
+from typing import Protocol
 
 from msgspec import Struct, structs
 
@@ -42,7 +42,8 @@ from codewhale.protocol.messages import Image
 from codewhale.protocol.modes import Approval, Authority
 from codewhale.protocol.ops import OpenSession
 from codewhale.protocol.views import ContextView
-from codewhale.session.lists import ListItem, Lists
+from codewhale.session.lanes import Lanes
+from codewhale.session.lists import Lists
 from codewhale.session.log import SessionLog
 from codewhale.session.prefixcache import Heads
 from codewhale.session.projection import Projection, header_sha256, pinned_dialect
@@ -128,6 +129,7 @@ class SessionFactory:
         self._stores = deps.stores
         self._catalog = catalog
         self._heads: Heads = {}
+        self._lanes = Lanes(deps.clock)
         self._sources = (instruction_source(self.instructions), skill_source(deps.texts.skills))
 
     def open(self, op: OpenSession, owner: Session | None = None) -> Session:
@@ -221,6 +223,7 @@ class SessionFactory:
         budget = session_budget(folds.accounts, provider.model.price, deps.clock, owner).slice(op.limits)
         projection = reading.projection or self._projection(of_conversation(log, state.rewound), provider.dialect)
         session = Session(log, folds, (provider, projection), budget, defaults.redactor, deps.clock)
+        session.lane = self._lanes.of(provider)
         if owner is not None:
             session.belong(owner)
         session.allow(authority=op.authority, approval=op.approval or defaults.approval)
@@ -244,8 +247,7 @@ class SessionFactory:
         state = session.state
         for call_id, sha in state.artifacts.items():
             self._stores.artifacts.remember(session.id, call_id, sha)
-        for kind, items in state.lists.items():
-            self._stores.lists.set(session.id, kind, cast(Sequence[ListItem], items))
+        self._stores.lists.restore(session.id, state.lists)
         gone = "" if os.path.isdir(state.workspace) else workspace_gone(state.workspace)
         if gone and op.authority is not Authority.PERSON:
             raise SessionError(gone)
@@ -280,14 +282,16 @@ class SessionFactory:
     def attach(self, session: Session, provider: Provider) -> None:
         """Ask another provider from now on; pin a head if the session has none for it."""
         session.use(provider)
+        session.lane = self._lanes.of(provider)
         self._pin(session)
 
     def rewind(self, session: Session, event: Rewound) -> None:
-        """Let the conversation stand as it did, for the model too."""
-        log = (envelope.event for envelope in session.log.read())
+        """Let the conversation stand as it did, for the model too, with the tools and lists of that time."""
+        log, head = (envelope.event for envelope in session.log.read()), session.state.head_after(event)
         projection = self._projection(standing((*log, event)), pinned_dialect(session.state.pinned))
-        session.emit(PrefixInvalidated("rewind", projection.count + 1), event)
+        session.emit(PrefixInvalidated("rewind", 0 if head else projection.count + 1), event, *head)
         session.projection = projection
+        self._stores.lists.restore(session.id, session.state.lists)
 
     def _projection(self, events: Iterable[Event], dialect: Dialect) -> Projection:
         projection = Projection(dialect, self._load_image)

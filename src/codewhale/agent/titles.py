@@ -34,14 +34,15 @@ class Titles:
             await asyncio.gather(task, return_exceptions=True)
 
     async def _make(self, session: Session) -> None:
-        prompt = title_prompt(envelope.event for envelope in session.log.read())
-        if not prompt:
-            return
+        events = (envelope.event for envelope in session.log.read())
         try:
+            prompt = await asyncio.to_thread(title_prompt, events)
+            if not prompt:
+                return
             async with asyncio.timeout(_SECONDS):
                 answer = await self._ask(session.id, prompt)
             title = title_of(answer)
             if title and not session.state.title:  # else the person was faster
                 session.emit(TitleSet(title, "model"))
-        except (CodeWhaleError, ToolError, TimeoutError):
+        except (CodeWhaleError, ToolError, OSError):  # TimeoutError is one
             return  # the first words stay

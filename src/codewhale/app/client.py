@@ -338,7 +338,7 @@ class EngineClient:
 def _surroundings(workspace: str) -> tuple[str, str]:
     """The branch of a workspace and the mechanism that holds commands on this machine."""
     from codewhale.process.confinement import sandbox
-    from codewhale.workspace.git import branch_of
+    from codewhale.process.repository import branch_of
 
     return branch_of(workspace), sandbox().mechanism
 

@@ -4,6 +4,7 @@ models are served."""
 import asyncio
 import re
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from codewhale.app.settings import Place, Settings
 from codewhale.config.edit import set_values
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.dialects.failures import Failure
-from codewhale.models.endpoint import addresses, name_of
+from codewhale.models.endpoint import addresses, is_exposed, name_of
 from codewhale.models.keys import KeyStore
 from codewhale.models.known_models import load_known, resolve_model
 from codewhale.models.listings import ListedModel
@@ -24,6 +25,8 @@ from codewhale.protocol.errors import ConfigError, ProviderError
 from codewhale.protocol.ops import ConnectProvider
 from codewhale.protocol.views import CheckEndpoint, EndpointView, ModelRow
 from codewhale.session.redaction import Redactors
+
+_EXPOSED = MappingProxyType({"allow_insecure_http": True})
 
 
 async def reach(routes: Routes, name: str, model: str = "", knocks: bool = True) -> Reached:
@@ -48,30 +51,31 @@ class Connections:
     async def check(self, query: CheckEndpoint) -> EndpointView:
         """See CheckEndpoint: an address is tried with and without its version, one of this machine in both schemes."""
         try:
-            key = checked_key(query.key)
             if not query.address:
-                return (await self._look(query.name, "", key))[0]
+                return (await self._look(query, query.name, ""))[0]
             urls = addresses(query.address)
             known = min((name for name, at in self._routes.tables.items() if _same(at, urls[0])), key=len, default="")
             name = query.name or known or self._free(name_of(urls[0]))
-            return await self._first(name, ("",) if name == known and not on_loopback(urls[0]) else urls, key)
+            return await self._first(query, name, ("",) if name == known and not on_loopback(urls[0]) else urls)
         except ConfigError as error:
             return EndpointView(query.name, "", why=str(error))
 
-    async def _first(self, name: str, urls: Sequence[str], key: str) -> EndpointView:
+    async def _first(self, query: CheckEndpoint, name: str, urls: Sequence[str]) -> EndpointView:
         """The first address that answers, else what the first of them said."""
         views: list[EndpointView] = []
         for url in urls:
-            view, failed = await self._look(name, url, key)
+            view, failed = await self._look(query, name, url)
             views.append(view)
             if failed is None or view.wants_key or failed.kind in ("timeout", "protocol") or failed.no_such_place:
                 return view  # something speaks there, so the scheme is right
         return views[0]
 
-    async def _look(self, name: str, base_url: str, key: str) -> tuple[EndpointView, Failure | None]:
+    async def _look(self, query: CheckEndpoint, name: str, base_url: str) -> tuple[EndpointView, Failure | None]:
         """What one address says; a server that has no list is one whose models are typed."""
-        routes = await asyncio.to_thread(self._trial, name, base_url, key)
+        routes = await asyncio.to_thread(self._trial, name, base_url, checked_key(query.key), query.exposed)
         url, sent = routes.settings(name).base_url, routes.key(name)
+        if is_exposed(routes.settings(name)):
+            return EndpointView(name, url, exposed=True), None
         wants = EndpointView(name, url, why=f"{name} needs a key.", wants_key=True)
         if sent.source == MISSING:
             return msgspec.structs.replace(wants, why=" ".join((wants.why, *sent.refused))), None
@@ -88,10 +92,9 @@ class Connections:
         names = (stem, *(f"{stem}-{number}" for number in range(2, len(self._routes.tables) + 3)))
         return next(name for name in names if name not in self._routes.tables)
 
-    def _trial(self, name: str, base_url: str, key: str) -> Routes:
-        over: dict[str, Any] = {"provider": name}
-        if base_url:
-            over["providers"] = {name: {"base_url": base_url}}
+    def _trial(self, name: str, base_url: str, key: str, exposed: bool) -> Routes:
+        table = {"base_url": base_url} if base_url else {}
+        over = {"provider": name, "providers": {name: {**table, "facts": _EXPOSED} if exposed else table}}
         return open_routes(self._place.home, self._place.config(over), self._place.environ, key)
 
     async def connect(self, op: ConnectProvider) -> tuple[str, str]:
@@ -105,7 +108,7 @@ class Connections:
         near = on_loopback(known) and on_loopback(base_url)
         if base_url and known and host_of(known) != host_of(base_url) and not near:
             raise ConfigError(f"{op.name} is the name of {known}; choose another name")
-        trial = await asyncio.to_thread(self._trial, op.name, base_url, key)
+        trial = await asyncio.to_thread(self._trial, op.name, base_url, key, op.exposed)
         trial.may_ask(op.name)
         host = host_of(trial.settings(op.name).base_url)
         if key and not host:
@@ -116,6 +119,8 @@ class Connections:
         # What the list says of the window is kept as `provider test --save` would.
         window = next((row.window for row in reached.models if row.id == reached.model), 0)
         changes: dict[tuple[str, ...], Any] = {("providers", op.name, "base_url"): base_url} if base_url else {}
+        if op.exposed:
+            changes[("providers", op.name, "facts", *_EXPOSED)] = True
         if window and op.use and resolve_model(op.name, trial.settings(op.name), reached.model)[1].window != window:
             changes[("providers", op.name, "windows", reached.model)] = window
         await asyncio.to_thread(self._keep, op.name, key, host, changes)

@@ -29,7 +29,9 @@ from codewhale.app.settings import (
 from codewhale.app.toolbox import Toolbox
 from codewhale.catalog.registry import Catalog
 from codewhale.config import Config
+from codewhale.config.layers import DEFAULT
 from codewhale.lib.clock import Clock
+from codewhale.models.loopback import is_near
 from codewhale.permissions.audit import AuditLog
 from codewhale.permissions.skill_folders import any_there
 from codewhale.process.artifacts import ArtifactStore
@@ -53,6 +55,7 @@ if TYPE_CHECKING:
     from codewhale.agent.compaction import ConversationCompactor
     from codewhale.agent.completer import Completions
     from codewhale.agent.discovery import Discovery
+    from codewhale.agent.roles import ChildRole
     from codewhale.agent.titles import Titles
     from codewhale.codesearch.codemap import CodeMaps
     from codewhale.codesearch.search import CodeSearch
@@ -201,20 +204,34 @@ class Container:
         checks = OpeningChecks(
             self.catalog,
             lambda workspace: self.settings(workspace).config.section("subagents", ChildSettings),
-            lambda workspace: {},
+            self._roles,
             self._checkout,
-            self._depth,
         )
         return Children(self.engine, self.sessions, checks, self._child_changed)
 
-    async def _checkout(self, owner: Session, name: str) -> str:
-        raise SessionError("a checkout of its own is not available here")
+    def _roles(self, workspace: str) -> "Mapping[str, ChildRole]":
+        from codewhale.agent.roles import own_roles
+        from codewhale.permissions.markdown_files import AGENT_FOLDER
 
-    def _depth(self, session: Session) -> int:
-        depth, owner = 0, session.owner
-        while owner is not None:
-            depth, owner = depth + 1, owner.owner
-        return depth
+        root = os.path.realpath(workspace)
+        folders = ((os.path.join(root, AGENT_FOLDER), root), (os.path.join(self.place.home, "agents"), ""))
+        return own_roles(folders, self.services.trust.holds)
+
+    async def _checkout(self, owner: Session, name: str) -> str:
+        """A folder of its own for a child; kept after its owner has closed where it holds changes."""
+        from codewhale.app.checkouts import Worktrees, finish
+
+        held = await Worktrees(self.place.home).open(owner.state.workspace)
+
+        async def close(session: str) -> None:
+            if session == owner.id:
+                self.engine.off_close(close)
+                if kept := await finish(held):
+                    text = f"The checkout of the sub-agent {name} is kept: {held.tree.path} ({kept})"
+                    owner.notice("info", text, "checkout_kept")
+
+        self.engine.on_close(close)
+        return held.tree.workspace
 
     def _child_changed(self, moment: str, owner: str, view: "ChildView") -> None:
         return
@@ -295,8 +312,10 @@ class Container:
 
     def _make_title(self, session: Session) -> None:
         config = self.settings(session.state.workspace).config
-        own = session.rights.authority is Authority.PERSON and not session.state.owner
-        if own and config.section("titles", bool):
+        wanted = config.section("titles", bool) and not session.state.owner
+        if config.origin("titles") == DEFAULT:  # a server with one slot would forget the conversation for it
+            wanted = wanted and not is_near(session.provider.settings.base_url)
+        if wanted and session.rights.authority is Authority.PERSON:
             self.services.titles.after_turn(session)
 
     async def _forget(self, session: str) -> None:

@@ -18,9 +18,9 @@ from codewhale import __version__
 from codewhale.app.connecting import reach
 from codewhale.app.keys import MISSING
 from codewhale.app.routes import KeyState, Routes, open_routes
-from codewhale.app.sessions import summaries
 from codewhale.app.settings import open_config
 from codewhale.config import Config, config_file
+from codewhale.lib.clock import SystemClock
 from codewhale.lib.text import sanitise
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.known_models import DEFAULT_PROVIDER
@@ -31,6 +31,7 @@ from codewhale.process.itself import own_places
 from codewhale.process.programs import PROGRAMS, find_program, how_to_install
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.services.testruns.runners import runner_program
+from codewhale.session.store import SessionStore
 
 Status = Literal["ok", "warn", "fail"]
 MEBI = 1 << 20
@@ -296,7 +297,7 @@ def _space(home: str) -> Check:
 
 def _sessions(home: str) -> Check:
     try:
-        rows = summaries(home) if os.path.isdir(home) else []
+        rows = SessionStore(home, SystemClock()).summaries() if os.path.isdir(home) else []
     except (CodeWhaleError, OSError) as error:
         return Check("sessions", "fail", str(error), "set CODEWHALE_HOME to a folder of your own")
     damaged = [row.id for row in rows if row.state == "damaged"]

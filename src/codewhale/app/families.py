@@ -191,7 +191,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "skills": lambda: SkillsCommand(services.skills),
         "tools": lambda: ToolsCommand(control),
         "trust": lambda: TrustCommand(services.trust),
-        "undo": lambda: UndoCommands(services.undo, control, app.tell),
+        "undo": lambda: UndoCommands(services.undo, services.workspaces, control, app.tell),
         "usage": lambda: UsageCommands(control),
         "workspace": lambda: WorkspaceCommands(client.work.diff),
     }

@@ -8,21 +8,15 @@ import re
 import signal
 from typing import Any
 
-from codewhale.cli.parser import (
-    ChoiceError,
-    UsageError,
-    add_api_key,
-    add_folders,
-    add_workspace,
-    add_worktree,
-    workspace,
-)
+from msgspec.structs import replace
+
+from codewhale.cli.parser import ChoiceError, UsageError, add_api_key, add_session, workspace
 from codewhale.cli.stdio import Stdout, piped_in, put, read_stdin, say, say_raw
-from codewhale.cli.usage import RETRYABLE, USAGE, exit_code
+from codewhale.cli.usage import RETRYABLE, USAGE, exit_code, opening
 from codewhale.display.leaving import exit_within
 from codewhale.lib.text import fenced
 from codewhale.protocol.errors import CodeWhaleError, SessionError
-from codewhale.protocol.modes import Approval, Authority, Mode
+from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Limits, OpenSession
 
 _LEAVING = 20.0  # seconds from the end of a run, or an order to end, to the end of the process at the latest
@@ -44,27 +38,14 @@ def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.description = _WHAT
     parser.epilog = _EXIT_CODES
-    add_workspace(parser)
-    add_folders(parser)
-    add_worktree(parser)
-    parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
-    parser.add_argument("--model", metavar="M", default="", help="the model to use")
+    add_session(parser)
     add_api_key(parser)
-    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan is read-only; default agent")
-    approval = [approval.value for approval in Approval]
-    parser.add_argument("--approval", choices=approval, help="what happens to calls that no rule decides")
     trust = parser.add_mutually_exclusive_group()
     trust.add_argument("--auto", action="store_true", help="run everything that no rule denies or asks about")
     trust.add_argument("--yolo", action="store_true", help="run everything except what is always denied")
     parser.add_argument("--output-format", choices=["text", "json", "stream-json"], default="text", help="default text")
     parser.add_argument("--deltas", action="store_true", help="with stream-json: also parts of answers as they arrive")
     add_limits(parser)
-    earlier = parser.add_argument_group("sessions").add_mutually_exclusive_group()
-    earlier.add_argument("--resume", metavar="ID", help="resume a session: its id, the start of it, or latest")
-    earlier.add_argument(
-        "--continue", dest="latest", action="store_true", help="resume the latest session of this folder"
-    )
-    earlier.add_argument("--fork", metavar="ID", help="start a new session as a fork of another")
     parser.add_argument("prompt", metavar="PROMPT|-", nargs="?", help="what to do, in quotes; - reads it from stdin")
 
 
@@ -99,18 +80,19 @@ def _amount(text: str) -> float:
 
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
-    if args.prompt is None and args.worktree:  # which has no name of its own here
+    named = f"--worktree={args.worktree}" in args.words
+    if args.prompt is None and args.worktree and not named:  # the last word is the prompt
         args.prompt, args.worktree = args.worktree, ""
     if args.prompt is None:
         raise UsageError("the following arguments are required: PROMPT|-")
     folder = workspace(args)
-    _opening(args, folder)
+    session = _opening(args, folder)
     if args.deltas and args.output_format != "stream-json":
         raise UsageError("--deltas needs --output-format stream-json")
     prompt, context = _prompt(args.prompt)
 
     def work(place: str) -> int:
-        return asyncio.run(_exec(args, _opening(args, place), prompt, context))
+        return asyncio.run(_exec(args, replace(session, workspace=place), prompt, context))
 
     if args.worktree is None:
         return work(folder)
@@ -125,21 +107,8 @@ def _opening(args: argparse.Namespace, folder: str) -> OpenSession:
         raise UsageError(f"--yolo and --mode {mode.value} contradict each other")
     if args.auto and mode is Mode.YOLO:
         raise UsageError("--auto and --mode yolo contradict each other")
-    for name in ("resume", "fork"):
-        if getattr(args, name) == "":
-            raise UsageError(f"--{name} needs the id of a session; see: codewhale sessions list")
-    return OpenSession(
-        workspace=folder,
-        mode=mode,
-        authority=Authority.AUTO if args.auto or mode is Mode.YOLO else Authority.HEADLESS,
-        provider=args.provider,
-        model=args.model,
-        resume="latest" if args.latest else args.resume or "",
-        fork=args.fork or "",
-        approval=Approval(args.approval) if args.approval else None,
-        folders=tuple(map(os.path.abspath, map(os.path.expanduser, args.add_dir or ()))),
-        limits=limits_of(args),
-    )
+    authority = Authority.AUTO if args.auto or mode is Mode.YOLO else Authority.HEADLESS
+    return replace(opening(args, folder, mode, authority), limits=limits_of(args))
 
 
 def _prompt(argument: str) -> tuple[str, str]:
@@ -157,19 +126,19 @@ def _prompt(argument: str) -> tuple[str, str]:
     return argument, fenced(piped) if piped.strip() else ""
 
 
-async def _exec(args: argparse.Namespace, opening: OpenSession, prompt: str, context: str) -> int:
+async def _exec(args: argparse.Namespace, session: OpenSession, prompt: str, context: str) -> int:
     from codewhale.app.compose import AppOptions, open_app
     from codewhale.config import home_dir
     from codewhale.headless.headless import Headless, HeadlessOptions, ProgressLines
 
     options = AppOptions(
         home=home_dir(os.environ),
-        workspace=opening.workspace,
+        workspace=session.workspace,
         provider=args.provider,
         model=args.model,
         api_key=args.api_key,
     )
-    what = HeadlessOptions(opening, prompt, context, args.output_format, args.deltas)
+    what = HeadlessOptions(session, prompt, context, args.output_format, args.deltas)
     async with open_app(options) as app:
         for notice in app.config.notices:
             say(f"codewhale: {notice}")

@@ -17,6 +17,12 @@ class Parser(argparse.ArgumentParser):
         settings.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
         super().__init__(allow_abbrev=False, **settings)
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """The arguments; `words` are what they were read from."""
+        parsed = super().parse_args(args, namespace)
+        parsed.words = args
+        return parsed
+
     def error(self, message: str) -> NoReturn:
         """One line and a hint on stderr, exit 2."""
         say(f"{self.prog}: {message}{self._near(message)}; try: {self.prog} --help")
@@ -46,16 +52,27 @@ def add_workspace(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("-w", "--workspace", metavar="DIR", default=".", help="the folder to work in (default: this)")
 
 
-def add_folders(parser: argparse.ArgumentParser) -> None:
-    """The `--add-dir` option."""
+def add_session(parser: argparse.ArgumentParser) -> None:
+    """Where a session works, with what model and rights, and which one it is: see usage.opening."""
+    from codewhale.protocol.modes import Approval, Mode
+
+    add_workspace(parser)
     what = "a folder beside the workspace that may be read and changed too (repeatable)"
     parser.add_argument("--add-dir", metavar="FOLDER", action="append", help=what)
-
-
-def add_worktree(parser: argparse.ArgumentParser) -> None:
-    """The `--worktree [NAME]` option."""
     what = "work in a git checkout of its own, on a branch of its own; removed at the end unless it has changes"
+    what += "; NAME stands before the PROMPT of exec: the last word is the PROMPT"
     parser.add_argument("--worktree", metavar="NAME", nargs="?", const="", help=what)
+    parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
+    parser.add_argument("--model", metavar="M", default="", help="the model to use")
+    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan is read-only; default agent")
+    approval = [approval.value for approval in Approval]
+    parser.add_argument("--approval", choices=approval, help="what happens to calls that no rule decides")
+    earlier = parser.add_argument_group("sessions").add_mutually_exclusive_group()
+    earlier.add_argument("--resume", metavar="ID", help="resume a session: its id, the start of it, or latest")
+    earlier.add_argument(
+        "--continue", dest="latest", action="store_true", help="resume the latest session of this folder"
+    )
+    earlier.add_argument("--fork", metavar="ID", help="continue in a copy of a session: its id or latest")
 
 
 def add_api_key(parser: argparse.ArgumentParser) -> None:

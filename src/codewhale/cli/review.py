@@ -14,7 +14,7 @@ from codewhale.cli.stdio import put, read_stdin, say
 from codewhale.protocol.errors import ReviewTargetError
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Interrupt, OpenSession
-from codewhale.protocol.reviews import SEVERITIES, Review, ReviewResult
+from codewhale.protocol.reviews import REVIEW_SECONDS, SEVERITIES, Review, ReviewResult
 
 SERIOUS = 3
 _EXIT_CODES = """exit codes:
@@ -64,7 +64,8 @@ async def _review(args: argparse.Namespace, opening: OpenSession, text: str) -> 
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, lambda: stops.add(loop.create_task(app.client.submit(Interrupt(session)))))
         target = "" if text else args.target
-        op = Review(session, target, text, args.staged, args.base, args.path, args.max_chars)
+        seconds = args.max_seconds or REVIEW_SECONDS
+        op = Review(session, target, text, args.staged, args.base, args.path, args.max_chars, seconds)
         try:
             return await app.client.submit(op)
         except ReviewTargetError as error:

@@ -72,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _list(home: str, args: argparse.Namespace) -> int:
-    from codewhale.app.sessions import summaries
+    from codewhale.cli.offline.stored_sessions import summaries
 
     rows = summaries(home, "" if args.all else workspace(args))
     if args.json:
@@ -96,7 +96,7 @@ def _minute(at: str) -> str:
 
 
 def _resolve(home: str, name: str) -> str:
-    from codewhale.app.sessions import resolve
+    from codewhale.cli.offline.stored_sessions import resolve
     from codewhale.protocol.errors import SessionError
 
     try:
@@ -106,7 +106,7 @@ def _resolve(home: str, name: str) -> str:
 
 
 def _show(home: str, args: argparse.Namespace) -> int:
-    from codewhale.app.sessions import envelopes, messages
+    from codewhale.cli.offline.stored_sessions import envelopes, messages
     from codewhale.display.lines import envelope_line, object_line, read_aloud
 
     number = _number(args.request)
@@ -159,7 +159,7 @@ def _number(text: str | None) -> int:
 
 
 def _request(home: str, session: str, number: int) -> int:
-    from codewhale.app.sessions import request_body
+    from codewhale.cli.offline.stored_sessions import request_body
 
     body = request_body(home, session, number)
     if body is None:
@@ -169,7 +169,7 @@ def _request(home: str, session: str, number: int) -> int:
 
 
 def _remove(home: str, names: list[str]) -> int:
-    from codewhale.app.sessions import remove
+    from codewhale.cli.offline.stored_sessions import remove
     from codewhale.protocol.errors import SessionBusyError
 
     try:

@@ -10,9 +10,11 @@ from contextlib import asynccontextmanager
 from types import MappingProxyType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from msgspec.structs import replace
+
 from codewhale.cli.stdio import say, say_raw
-from codewhale.cli.usage import UsageError, workspace
-from codewhale.protocol.modes import Approval, Authority, Mode
+from codewhale.cli.usage import opening, workspace
+from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession
 
 if TYPE_CHECKING:
@@ -65,22 +67,9 @@ WEB_DRIVER = "textual.drivers.web_driver:WebDriver"
 
 def build(parser: "argparse.ArgumentParser") -> None:
     """Declare the arguments."""
-    from codewhale.cli.parser import add_folders, add_workspace, add_worktree
+    from codewhale.cli.parser import add_session
 
-    add_workspace(parser)
-    add_folders(parser)
-    add_worktree(parser)
-    parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
-    parser.add_argument("--model", metavar="M", default="", help="the model to use")
-    parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan is read-only; default agent")
-    approval = [approval.value for approval in Approval]
-    parser.add_argument("--approval", choices=approval, help="what happens to calls that no rule decides")
-    earlier = parser.add_argument_group("sessions").add_mutually_exclusive_group()
-    earlier.add_argument("--resume", metavar="ID", help="resume a session: its id, the start of it, or latest")
-    earlier.add_argument(
-        "--continue", dest="latest", action="store_true", help="resume the latest session of this folder"
-    )
-    earlier.add_argument("--fork", metavar="ID", help="continue in a copy of a session: its id or latest")
+    add_session(parser)
     looks = parser.add_argument_group("appearance")
     looks.add_argument("--theme", metavar="NAME", default="", help="dark, light, contrast or a file in themes/")
     looks.add_argument("--plain", action="store_true", help="line by line, for simple terminals and screen readers")
@@ -92,31 +81,22 @@ def run(args: Any) -> int:
     if not served and not args.plain and not (os.isatty(0) and os.isatty(1)):
         say_raw(_NO_TERMINAL)
         return 2
-    for option in ("resume", "fork"):
-        if getattr(args, option) == "":
-            raise UsageError(f"--{option} needs the id of a session; see: codewhale sessions list")
+    mode = Mode(args.mode) if args.mode else Mode.AGENT
+    session = opening(args, workspace(args), mode, Authority.PERSON)
     if args.worktree is None:
-        return _start(args, workspace(args), served)
+        return _start(args, session, served)
     from codewhale.cli.worktree import in_worktree
 
-    return in_worktree(args.worktree, workspace(args), lambda folder: _start(args, folder, served))
+    def work(place: str) -> int:
+        return _start(args, replace(session, workspace=place), served)
+
+    return in_worktree(args.worktree, session.workspace, work)
 
 
-def _start(args: Any, folder: str, served: bool) -> int:
-    opening = OpenSession(
-        workspace=folder,
-        mode=Mode(args.mode) if args.mode else Mode.AGENT,
-        authority=Authority.PERSON,
-        provider=args.provider,
-        model=args.model,
-        resume="latest" if args.latest else args.resume or "",
-        fork=args.fork or "",
-        approval=Approval(args.approval) if args.approval else None,
-        folders=tuple(map(os.path.abspath, map(os.path.expanduser, args.add_dir or ()))),
-    )
+def _start(args: Any, session: OpenSession, served: bool) -> int:
     overrides = {"tui.theme": args.theme} if args.theme else {}
     plain = args.plain or (not served and os.environ.get("TERM", "dumb") in ("", "dumb"))
-    return _open(opening, overrides, plain)
+    return _open(session, overrides, plain)
 
 
 def main(arguments: list[str], program: str = "codewhale") -> int:
@@ -130,7 +110,7 @@ def main(arguments: list[str], program: str = "codewhale") -> int:
     return run(parser.parse_args(arguments))
 
 
-def _open(opening: OpenSession, overrides: Mapping[str, Any], plain: bool) -> int:
+def _open(session: OpenSession, overrides: Mapping[str, Any], plain: bool) -> int:
     # Nothing of what is imported until the first frame is garbage; the app collects again from then on.
     gc.disable()
     from codewhale.config import Project, home_dir, load
@@ -138,15 +118,15 @@ def _open(opening: OpenSession, overrides: Mapping[str, Any], plain: bool) -> in
 
     home = home_dir(os.environ)
     # The table of the interface alone: the rest is read, and judged, when the engine is opened behind the screen.
-    config = load(home, opening.workspace, os.environ, overrides, Project(lambda path, sha256: False, {}))
+    config = load(home, session.workspace, os.environ, overrides, Project(lambda path, sha256: False, {}))
     settings = config.section("tui", TuiSettings)
     if overrides:
         from codewhale.display.palette import load_palette
 
         load_palette(settings.theme, home)
     notices: list[str] = []
-    engine = _Engine(home, opening, overrides, notices)
-    setup = Setup(engine.connect, opening, home, settings, notices=notices)
+    engine = _Engine(home, session, overrides, notices)
+    setup = Setup(engine.connect, session, home, settings, notices=notices)
     if plain:
         gc.enable()
         from codewhale.headless.plain import run_plain

@@ -1,12 +1,16 @@
-"""Mistakes of a command line, what the program ends with, and the folder that a line names; what parses one is loaded
-where there is something to parse."""
+"""Mistakes of a command line, what the program ends with, and the folder and the session that a line names; what parses
+one is loaded where there is something to parse."""
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from codewhale.cli.stdio import InputError
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError, ConfigError, ProviderError, SessionBusyError, StorageFullError
+
+if TYPE_CHECKING:
+    from codewhale.protocol.modes import Authority, Mode
+    from codewhale.protocol.ops import OpenSession
 
 USAGE, INTERRUPTED, RETRYABLE, BROKEN_PIPE = 2, 130, 75, 141
 
@@ -43,3 +47,24 @@ def workspace(args: Any) -> str:
     if not os.access(path, os.R_OK | os.X_OK):
         raise UsageError(f"-w {given}: this folder cannot be read")
     return path
+
+
+def opening(args: Any, folder: str, mode: "Mode", authority: "Authority") -> "OpenSession":
+    """The session that a command line opens. Raises UsageError."""
+    from codewhale.protocol.modes import Approval
+    from codewhale.protocol.ops import OpenSession
+
+    for name in ("resume", "fork"):
+        if getattr(args, name) == "":
+            raise UsageError(f"--{name} needs the id of a session; see: codewhale sessions list")
+    return OpenSession(
+        workspace=folder,
+        mode=mode,
+        authority=authority,
+        provider=args.provider,
+        model=args.model,
+        resume="latest" if args.latest else args.resume or "",
+        fork=args.fork or "",
+        approval=Approval(args.approval) if args.approval else None,
+        folders=tuple(map(os.path.abspath, map(os.path.expanduser, args.add_dir or ()))),
+    )

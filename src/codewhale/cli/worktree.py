@@ -9,8 +9,7 @@ import asyncio
 import os
 from collections.abc import Callable
 
-from codewhale.app.checkouts import Worktree, in_use, worktrees
-from codewhale.cli.offline.worktrees import finish, kept_for, open_worktree
+from codewhale.app.checkouts import Worktree, Worktrees, finish
 from codewhale.cli.stdio import put, say
 from codewhale.config import home_dir
 from codewhale.lib.text import told_line
@@ -21,7 +20,7 @@ def build(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    for tree in (known := worktrees(home_dir(os.environ))):
+    for tree in (known := Worktrees(home_dir(os.environ)).all()):
         put(told_line(f"{tree.name:<20} {asyncio.run(_state(tree)):<34} {tree.path}") + "\n")
     if not known:
         say("codewhale worktree: no worktrees")
@@ -29,14 +28,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 async def _state(tree: Worktree) -> str:
-    if in_use(tree):
+    if tree.in_use:
         return "in use"
-    return "unfinished" if tree.state != "ready" else await kept_for(tree) or "nothing of its own"
+    return "unfinished" if tree.state != "ready" else await tree.kept(tree.base) or "nothing of its own"
 
 
 def in_worktree(name: str, folder: str, work: Callable[[str], int]) -> int:
     """Do the work of a command in the worktree of this name ("": a new one); returns the exit code."""
-    held = asyncio.run(open_worktree(folder, home_dir(os.environ), name))
+    held = asyncio.run(Worktrees(home_dir(os.environ)).open(folder, name))
     say(f"codewhale: worktree {held.tree.name}, branch {held.tree.branch}: {held.tree.path}")
     try:
         return work(held.tree.workspace)

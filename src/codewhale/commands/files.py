@@ -2,7 +2,6 @@
 model with places for arguments; nothing of it is ever run."""
 
 import asyncio
-import hashlib
 import os
 import re
 import shlex
@@ -12,11 +11,10 @@ from codewhale.commands.base import CommandContext, OwnCommand, misuse
 from codewhale.lib.text import one_line, scrub_surrogates
 from codewhale.permissions.markdown_files import (
     COMMAND_FOLDER,
-    FILE_LIMIT,
     CommandFile,
     command_files,
     read_command,
-    read_markdown,
+    steering_bytes,
 )
 from codewhale.permissions.trust import TrustStore
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
@@ -84,25 +82,10 @@ class FileCommands:
         name, shown = "/" + os.path.basename(path).removesuffix(".md"), one_line(shown, 200)
         if not _NAME.fullmatch(name[1:]):
             return CommandFile(one_line(name, 60), shown, problem="the name must be at most 40 letters or digits")
-        if root and os.path.commonpath((root, os.path.realpath(path))) != root:
-            return CommandFile(name, shown, problem="it is a link out of the workspace")
-        data = read_markdown(path, FILE_LIMIT)
-        if data is None:
-            return CommandFile(name, shown, problem=f"it must be a readable file of at most {FILE_LIMIT:,} bytes")
-        if root and (why := self._untrusted(path, data)):
-            return CommandFile(name, shown, problem=why)
         try:
-            return read_command(name, shown, data)
-        except ValueError as error:
+            return read_command(name, shown, steering_bytes(path, root, self._trust.holds))
+        except (ValueError, ConfigError) as error:
             return CommandFile(name, shown, problem=str(error))
-
-    def _untrusted(self, path: str, data: bytes) -> str:
-        try:
-            if self._trust.holds(path, hashlib.sha256(data).hexdigest()):
-                return ""
-        except ConfigError as error:
-            return str(error)
-        return f"not trusted; to use it: /trust add {COMMAND_FOLDER}/{os.path.basename(path)}"
 
 
 def _expanded(body: str, args: str) -> str | None:

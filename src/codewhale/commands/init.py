@@ -4,19 +4,31 @@ overwritten unasked."""
 import os
 import re
 import shlex
+from collections import Counter
+from collections.abc import Sequence
 
 from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.lib.files import atomic_write
-from codewhale.lib.text import one_line, sanitise
+from codewhale.lib.text import counted, one_line, sanitise
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.ops import CommandOutput
 from codewhale.services.testruns.runners import Runner, find_runner, node_manager, read_text, run_tests_held, scripts
 from codewhale.services.testruns.summary import summarise
-from codewhale.workspace.outline import build_files, folders, languages
 from codewhale.workspace.patching import unified_diff
 from codewhale.workspace.walk import Walker
 
 NAME, MOST, TEST_SECONDS, DIFF_ROOM = "AGENTS.md", 14, 600.0, 16_384
+_LANGUAGES = dict(
+    pair.split(":")
+    for pair in """py:Python js:JavaScript jsx:JavaScript mjs:JavaScript ts:TypeScript tsx:TypeScript rs:Rust go:Go
+    java:Java kt:Kotlin c:C h:C cc:C++ cpp:C++ hpp:C++ cs:C# rb:Ruby php:PHP swift:Swift sh:Shell sql:SQL html:HTML
+    css:CSS scala:Scala lua:Lua hs:Haskell""".split()
+)
+_BUILD = frozenset(
+    """pyproject.toml setup.py setup.cfg requirements.txt uv.lock poetry.lock tox.ini noxfile.py package.json
+    package-lock.json pnpm-lock.yaml yarn.lock bun.lock tsconfig.json Cargo.toml go.mod Makefile GNUmakefile makefile
+    justfile CMakeLists.txt meson.build pom.xml build.gradle Gemfile composer.json mix.exs Dockerfile""".split()
+)
 _TARGET = re.compile(r"^([A-Za-z0-9][\w.-]*)[ \t]*:(?!=)", re.MULTILINE)
 
 
@@ -79,10 +91,10 @@ def _text(root: str, files: tuple[str, ...], tests: str, seen: str) -> str:
     rows = [f"make {name}" for name in dict.fromkeys(_TARGET.findall(read_text(root, "Makefile")))]
     rows += [f"{node_manager(root)} run {shlex.quote(name)}" for name in scripts(root)]
     others += [f"- `{_code(line)}`" for line in rows]
-    layout = [f"- `{_code(name)}/`: {holds}" for name, holds in folders(files)]
+    layout = [f"- `{_code(name)}/`: {holds}" for name, holds in _folders(files)]
     parts = {
-        "Commands seen to work": works, "Not verified": others, "Build files": [build_files(files)],
-        "Languages": [languages(files)], "Layout": layout,
+        "Commands seen to work": works, "Not verified": others, "Build files": [_build_files(files)],
+        "Languages": [_languages(files)], "Layout": layout,
     }  # fmt: skip
     text = "# AGENTS.md\n\nFacts of this repository, written by /init. Correct them, and add what only people know.\n"
     for title, lines in parts.items():
@@ -105,3 +117,23 @@ async def _tested(root: str, runner: Runner) -> str:
     result = "timed out" if done.timed_out else tests.line() or f"exit code {done.exit_code}"
     good = done.exit_code == 0 and not done.timed_out and not tests.none_ran
     return one_line(f"{result}, {done.seconds:.1f} s" if good else f"!{result}", 200)
+
+
+def _build_files(files: Sequence[str]) -> str:
+    return ", ".join(name for name in files if name in _BUILD)
+
+
+def _languages(files: Sequence[str]) -> str:
+    by_language = Counter(_LANGUAGES.get(os.path.splitext(file)[1][1:].lower(), "") for file in files)
+    by_language.pop("", None)
+    return ", ".join(f"{name} ({counted(n, 'file')})" for name, n in by_language.most_common(8))
+
+
+def _folders(files: Sequence[str]) -> list[tuple[str, str]]:
+    """Each folder at the top with what it holds."""
+    inside: dict[str, list[str]] = {}
+    for file in files:
+        inside.setdefault(file.partition("/")[0], []).append(file)
+    return [
+        (name, _languages(paths) or f"{len(paths)} files") for name, paths in sorted(inside.items()) if "/" in paths[0]
+    ]

@@ -16,7 +16,7 @@ from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import CodeWhaleError, ReviewTargetError, SessionError, ToolError
 from codewhale.protocol.events import ChildClosed, ChildOpened, ContextAppended, Envelope, Event, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
-from codewhale.protocol.ops import CloseSession, CommandOutput, OpenSession, SendMessage
+from codewhale.protocol.ops import CloseSession, CommandOutput, Limits, OpenSession, SendMessage
 from codewhale.protocol.ports import SessionControl
 from codewhale.protocol.requests import Op
 from codewhale.protocol.reviews import SEVERITIES, Review, ReviewFinding, ReviewResult
@@ -93,6 +93,7 @@ class ReviewCommand:
         opening = OpenSession(
             status.workspace, Mode.PLAN, Authority.HEADLESS, status.provider, status.model,
             effort=status.effort, owner=session, kind="review", name=one_line(target, 60),
+            limits=Limits(seconds=op.max_seconds),
         )  # fmt: skip
         result = await self._read(opening, target, _PROMPT.format(target=target, change=change))
         result = replace(result, cut=cut, text=as_text(replace(result, cut=cut)))

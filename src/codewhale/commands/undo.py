@@ -12,6 +12,7 @@ from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.ports import SessionControl
 from codewhale.protocol.views import FormerMessage
+from codewhale.workspace.files import Workspaces
 from codewhale.workspace.patching import unified_diff
 from codewhale.workspace.undo import Undo, UndoPlan, UndoResult, UndoTurn
 from codewhale.workspace.undo.journal import SnapshotError
@@ -31,8 +32,11 @@ _WORDS = ("preview", "yes")
 class UndoCommands:
     """/undo, /restore, /rewind."""
 
-    def __init__(self, undo: Undo, control: SessionControl, tell: Callable[[str, Event], None]) -> None:
+    def __init__(
+        self, undo: Undo, files: Workspaces, control: SessionControl, tell: Callable[[str, Event], None]
+    ) -> None:
         self._undo = undo
+        self._files = files
         self._control = control
         self._tell = tell
         self._seen: dict[str, tuple[str, UndoPlan]] = {}
@@ -81,6 +85,7 @@ class UndoCommands:
                 files = await self._since(int(place), context) if part != "conversation" else None
                 shown = [] if part == "files" else gone
                 shown += ["No files change."] if files is None else [await self._shown(files)]
+                shown += self._beyond(context.session) if part != "conversation" else []
                 return CommandOutput("\n".join((*shown, f"Nothing has changed yet. Use /rewind {place} {part} yes.")))
             return await self._rewind(former[int(place)], part, context)
         except (SnapshotError, SessionError) as error:
@@ -97,8 +102,7 @@ class UndoCommands:
         plan = await self._since(former.turn, context) if part != "conversation" else None
         if plan is not None and (plan.files or plan.refused):
             done = await self._undo.carry_out(plan)
-            self._record(session, done, said=part == "files")
-            lines = [_summary(done), *done_lines(done.changes, done.refused)]
+            lines = self._record(context, done, said=part == "files")
         if part == "files":
             return CommandOutput("\n".join(lines) or "No files changed since.", ok=bool(lines))
         failpoints.hit("rewind.files_back")
@@ -123,8 +127,7 @@ class UndoCommands:
         last = await self._undo.last_undo(context.session, context.workspace) if rewound.files else None
         if last is not None:
             done = await self._undo.carry_out(await self._undo.plan(context.session, context.workspace, last.since))
-            self._record(context.session, done, said=False)
-            lines += done_lines(done.changes, done.refused)
+            lines += self._record(context, done, said=False)[1:]
         return CommandOutput("\n".join(lines))
 
     async def _go(self, place: str, word: str, context: CommandContext) -> CommandOutput:
@@ -158,8 +161,7 @@ class UndoCommands:
                 f"{await self._shown(plan)}\nNothing has changed yet. Use {verb} {place} yes to do it."
             )
         done = await self._undo.carry_out(plan)
-        self._record(context.session, done)
-        text = "\n".join((_summary(done), *done_lines(done.changes, done.refused)))
+        text = "\n".join(self._record(context, done))
         again = "/restore back redoes it." if done.changes else ""
         return CommandOutput(f"{text}\n{again}".strip(), ok=bool(done.changes))
 
@@ -176,8 +178,15 @@ class UndoCommands:
                 lines += ["", diff.rstrip("\n")]
         return "\n".join(lines)
 
-    def _record(self, session: str, done: UndoResult, said: bool = True) -> None:
-        """Let the session's log know, and the model where the conversation goes on."""
+    def _beyond(self, session: str) -> list[str]:
+        folders = self._control.folders(session)
+        return [f"Changes in added folders stay: {', '.join(map(one_line, folders))}."] if folders else []
+
+    def _record(self, context: CommandContext, done: UndoResult, said: bool = True) -> list[str]:
+        """Let the session's log know, and the model where the conversation goes on (where that went back as well, it
+        knows nothing of later contents; of a file that is gone there is nothing to read again). In lines."""
+        session, files = context.session, self._files.at(context.workspace)
+        files.forget(session, (change.path for change in done.changes if change.after is None or not said))
         for change in done.changes:
             self._tell(session, FileChanged("undo", change))
         if done.changes and said:
@@ -186,6 +195,7 @@ class UndoCommands:
             rest = f" and {more} more" if more > 0 else ""
             text = f"The person took back changes that you had made to files: {paths}{rest}. Read them again."
             self._tell(session, ContextAppended("undo", f"<context>\nundo: {text}\n</context>"))
+        return [_summary(done), *done_lines(done.changes, done.refused), *self._beyond(session)]
 
 
 def _split(args: str) -> tuple[str | None, str]:

@@ -1,6 +1,7 @@
 """Lines of text as spans of safe text, each with the name of a style: cleaned, measured, cut and wrapped by the
 cells of a terminal. The one place where text is wrapped."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
@@ -13,6 +14,7 @@ Spans = tuple[Span, ...]
 # No drawn line holds more than so many characters for each of its cells: combining marks take no cell of their own.
 _CHARS_A_CELL = 4
 _TAB = 4
+_COLOUR = re.compile(r"\x1b\[[\d;:]*m")
 # Words are wrapped here however wide the window is; tables, code and output use all of it.
 PROSE = 100
 # What does not begin a line in Chinese or Japanese (JIS X 4051 and GB/T 15834 agree on these).
@@ -35,10 +37,16 @@ class StyledLine(NamedTuple):
 
 
 def clean(text: str) -> str:
-    """Text that can be drawn: no control or bidi characters, line ends as newlines, tabs as blanks."""
+    """Text that can be drawn: no colours, control or bidi characters, line ends as newlines, tabs as blanks."""
+    text = uncoloured(text)
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return sanitise(text.expandtabs(_TAB) if "\t" in text else text)
+
+
+def uncoloured(text: str) -> str:
+    """A program's text without the sequences that colour it."""
+    return _COLOUR.sub("", text) if "\x1b[" in text else text
 
 
 def one_row(text: str) -> str:

@@ -49,6 +49,7 @@ class Globs:
         glob = glob.removeprefix("./").rstrip("/")
         anchored = "/" in glob
         parts = [part for part in glob.split("/") if part]
+        parts = [part for at, part in enumerate(parts) if part != "**" or parts[at - 1 : at] != ["**"]]
         if not parts:
             return
         if anchored:
@@ -116,10 +117,12 @@ def _step(glob: str) -> re.Pattern[str]:
     while index < len(glob):
         char = glob[index]
         end = _set_end(glob, index) if char == "[" else None
-        if char == "*":
-            pieces.append("")
-        elif char == "?":
-            pieces[-1] += "."
+        if char in "*?":  # ?*?* is ??*: so many characters, then any
+            after = len(glob) - len(glob[index:].lstrip("*?"))
+            singles = glob.count("?", index, after)
+            pieces[-1] += f".{{{singles}}}" if singles else ""
+            pieces += [""] if singles < after - index else []
+            index = after - 1
         elif end is not None:
             pieces[-1] += _set(glob[index + 1 : end])
             index = end

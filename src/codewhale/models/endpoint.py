@@ -6,7 +6,7 @@ import re
 import msgspec
 
 from codewhale.models.dialects.base import ProviderSettings
-from codewhale.models.loopback import host_of, on_loopback, plain_url
+from codewhale.models.loopback import host_of, is_near, on_loopback, plain_url
 from codewhale.models.proxy import ProxyAddress, environment_proxy
 from codewhale.protocol.errors import ConfigError
 
@@ -38,8 +38,10 @@ def addresses(written: str) -> tuple[str, ...]:
     rest = re.split(r"[?#]", rest)[0].rstrip("/")
     rest = f"127.0.0.1:{rest.lstrip(':')}" if rest.lstrip(":").isdecimal() else rest
     rest = next((rest.removesuffix(end) for end in (*ENDINGS, "/models") if rest.endswith(end)), rest).rstrip("/")
+    rest = re.sub(r"^(?:0\.0\.0\.0|\[::\])(?=[:/]|$)", "127.0.0.1", rest)  # where servers say that they listen
     here = on_loopback(f"http://{rest}")
-    schemes = (scheme or ("http" if here else "https"), *(("http", "https") if here else ()))
+    both = here or (not scheme and is_near(f"http://{rest}"))
+    schemes = (scheme or ("http" if here else "https"), *(("http", "https") if both else ()))
     return tuple(f"{one}://{rest}" for one in dict.fromkeys(schemes))
 
 
@@ -84,6 +86,12 @@ def other_place(settings: ProviderSettings, path: str) -> ProviderSettings | Non
     return msgspec.structs.replace(settings, base_url=before, path=bare)
 
 
+def is_exposed(settings: ProviderSettings) -> bool:
+    """Whether requests would leave this machine unencrypted, which nobody has allowed."""
+    base = settings.base_url.lower()
+    return base.startswith("http:") and not on_loopback(base) and not settings.facts.get("allow_insecure_http")
+
+
 class Endpoint:
     """One base URL, checked: `scheme`, `host` as a person wrote it, `port`, `target` (path and query), `headers` by
     lower-case name with all but the length, and the `proxy` on the way, None for none and always for loopback."""
@@ -100,10 +108,10 @@ class Endpoint:
         self.scheme: str = match["scheme"]
         self.host: str = match["host"]
         loopback = on_loopback(settings.base_url)
-        if self.scheme == "http" and not loopback and not settings.facts.get("allow_insecure_http"):
+        if is_exposed(settings):
             raise ConfigError(
-                f"{key} = {shown!r} would send the key unencrypted: use https, a loopback address, or set "
-                f"providers.{name}.facts.allow_insecure_http = true"
+                f"{shown} is not encrypted: others in the network could read the key and your code. Use https, or "
+                f"allow it: codewhale config set providers.{name}.facts.allow_insecure_http true"
             )
         self.port = int(match["port"] or (443 if self.scheme == "https" else 80))
         if not 0 < self.port < 65536:

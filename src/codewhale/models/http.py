@@ -96,7 +96,7 @@ class HttpProvider:
                     message, self._at = f"{refused}, then {transport.address})", 1 - self._at
                 yield Failed(failure.kind, message, failure.retryable, exchange.started, failure.window)
                 return
-            yield Retrying(attempt, self._retries.most(broke), delay, self._told(failure), broke)
+            yield Retrying(attempt, self._retries.most(broke), delay, self._told(failure), broke, failure.kind)
             await self._retries.sleep(delay)
             if broke:
                 yield Resent()

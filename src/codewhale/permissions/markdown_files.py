@@ -1,8 +1,9 @@
 """Markdown files with a YAML head that steer the harness: how they are read, and where those of commands stand."""
 
+import hashlib
 import os
 import re
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from codewhale.lib.text import one_line
 from codewhale.protocol.modes import Mode
 
 COMMAND_FOLDER = ".codewhale/commands"
+AGENT_FOLDER = ".codewhale/agents"
 HEAD_LIMIT = 16_384
 FILE_LIMIT = 64 << 10
 _MODES = (Mode.PLAN, Mode.AGENT)
@@ -76,8 +78,21 @@ def _aliased(events: Iterable[Any]) -> bool:
     return any(kind == "AliasEvent" and anchor in marked for kind, anchor in names)
 
 
-def read_command(name: str, shown: str, data: bytes) -> CommandFile:
-    """What a file says. Raises ValueError with what is wrong with it."""
+def steering_bytes(path: str, root: str, holds: Callable[[str, str], bool]) -> bytes:
+    """The bytes of a file that steers the harness; of one of a project (`root`), where `holds(path, sha256)` says that
+    it is trusted. Raises ValueError with why it cannot be used, ConfigError."""
+    if root and os.path.commonpath((root, os.path.realpath(path))) != root:
+        raise ValueError("it is a link out of the workspace")
+    data = read_markdown(path, FILE_LIMIT)
+    if data is None:
+        raise ValueError(f"it must be a readable file of at most {FILE_LIMIT:,} bytes")
+    if root and not holds(path, hashlib.sha256(data).hexdigest()):
+        raise ValueError(f"not trusted; to use it: /trust add {os.path.relpath(path, root)}")
+    return data
+
+
+def head_and_body(data: bytes) -> tuple[dict[str, Any], str]:
+    """The members of a file's head and the text below it. Raises ValueError with what is wrong with it."""
     try:
         text = data.decode("utf-8").replace("\r\n", "\n")
     except UnicodeDecodeError:
@@ -92,6 +107,12 @@ def read_command(name: str, shown: str, data: bytes) -> CommandFile:
         raise ValueError("its header is not valid YAML")
     if not body.strip():
         raise ValueError("it is empty below the header")
+    return members, body
+
+
+def read_command(name: str, shown: str, data: bytes) -> CommandFile:
+    """What a file says. Raises ValueError with what is wrong with it."""
+    members, body = head_and_body(data)
     hint = members.get("argument-hint", "")
     hint = f"[{'] ['.join(map(str, hint))}]" if isinstance(hint, list) else hint
     fields = {"description": members.get("description", ""), "argument-hint": hint, "model": members.get("model", "")}

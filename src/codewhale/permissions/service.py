@@ -103,7 +103,7 @@ class PermissionService:
         """The decision about a call; for one that is about to run it is a line of the audit log."""
         request = self._with_folders(request)
         policy = self._policy(request.session, request.workspace)
-        decision = policy.decide(request, self._grants.get(request.session, NO_RULES))
+        decision = policy.decide(request, self._granted(request))
         if request.call:
             self._note("decision", request, decision, verdict=decision.verdict, sandbox=decision.sandbox)
         return decision
@@ -111,7 +111,7 @@ class PermissionService:
     def judge(self, request: DecisionRequest) -> Decision:
         """What the rules say, whoever is there: an ask stays one."""
         return self._policy(request.session, request.workspace).judge(
-            self._with_folders(request), self._grants.get(request.session, NO_RULES)
+            self._with_folders(request), self._granted(request)
         )
 
     def digest(self, request: DecisionRequest, arguments: Mapping[str, object]) -> str:
@@ -122,6 +122,13 @@ class PermissionService:
         for path in self._named(request):
             seen.update(_bytes(path))
         return seen.hexdigest()
+
+    def _granted(self, request: DecisionRequest) -> RuleSet:
+        """What was allowed for the session, and for those that it works for."""
+        if not request.owners:
+            return self._grants.get(request.session, NO_RULES)
+        sessions = (*request.owners, request.session)
+        return RuleSet(rule for session in sessions for rule in self._grants.get(session, NO_RULES).rules)
 
     def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> FolderAdded | None:
         """Keep what was answered (None is a no): a line of the audit log, and the rules that the approval offered; a

@@ -14,7 +14,7 @@ from msgspec import Struct
 from codewhale.lib.clock import Clock, SystemClock, rfc3339
 from codewhale.lib.toml import parse_toml
 from codewhale.permissions.constitution import find_constitution
-from codewhale.permissions.markdown_files import COMMAND_FOLDER, command_files
+from codewhale.permissions.markdown_files import AGENT_FOLDER, COMMAND_FOLDER, command_files
 from codewhale.permissions.skill_folders import skill_files, workspace_places
 from codewhale.process.rowfile import RowFile, is_own
 from codewhale.process.sandbox.gitfiles import read_small
@@ -73,14 +73,14 @@ class TrustStore:
         return row is not None and row.sha256 == sha256 and not _changed(row)
 
     def survey(self, workspace: str) -> list[ProjectFile]:
-        """The project files that a workspace has, its skills and commands among them, and how each stands. Raises
-        ConfigError."""
+        """The project files that a workspace has, its skills, commands and roles among them, and how each stands.
+        Raises ConfigError."""
         rows = self.all()
         root = os.path.realpath(workspace)
         steering = dict.fromkeys((*(os.path.join(root, name) for name in PROJECT_FILES), find_constitution(root)))
         skills = (path for place in workspace_places(root) for path, _ in skill_files(place))
-        commands = command_files(os.path.join(root, COMMAND_FOLDER))
-        files = (_standing(root, path, rows) for path in (*steering, *skills, *commands))
+        named = [path for place in (COMMAND_FOLDER, AGENT_FOLDER) for path in command_files(os.path.join(root, place))]
+        files = (_standing(root, path, rows) for path in (*steering, *skills, *named))
         return [standing for standing in files if standing is not None]
 
     def add(self, standing: ProjectFile) -> None:

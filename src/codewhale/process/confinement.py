@@ -3,6 +3,7 @@ from a command that is ordered to run under a profile to one that is held to it.
 
 import asyncio
 import atexit
+import contextlib
 import hashlib
 import importlib.machinery
 import os
@@ -15,12 +16,14 @@ from functools import cache, lru_cache
 from msgspec import Struct, structs
 
 from codewhale.lib.alone import has_others, make_alone
-from codewhale.process.command import Launch, launch_env
+from codewhale.lib.files import atomic_write, private_dir
+from codewhale.process.command import Launch, child_env, launch_env
 from codewhale.process.itself import own_path, own_places, package, start_folders
-from codewhale.process.programs import how_to_install, split_loader
+from codewhale.process.programs import find_program, how_to_install, own_env, split_loader
 from codewhale.process.repository import find_repository
 from codewhale.process.sandbox import homes
 from codewhale.process.sandbox.bubblewrap import PLACES, TEMPORARY, bubblewrap, probe_command
+from codewhale.process.sandbox.gitfiles import read_small, without_places
 from codewhale.process.sandbox.landlock import LEAST_ABI, landlock, landlock_abi, probe_landlock
 from codewhale.process.sandbox.profiles import (
     NONE,
@@ -172,6 +175,10 @@ async def confine(launch: Launch, watch: CommandWatch | None = None) -> Confined
         if not homes.can_narrow(site.workspace):
             raise _unavailable(launch, "The home lies in the workspace and cannot be hidden; nothing was run.")
         wanted = structs.replace(wanted, home=homes.shown(launch_env(launch), site.home) if site.home else None)
+        if site.home:
+            settings = await asyncio.to_thread(_git_settings, site)
+            wanted = structs.replace(wanted, seen=(*wanted.seen, os.path.dirname(settings)))
+            launch = structs.replace(launch, env={**launch.env, "GIT_CONFIG_GLOBAL": settings})
     if wanted.writes or wanted.folders:
         await asyncio.to_thread(_make_alone, os.stat(site.workspace).st_dev)
     if wanted.writes and watch is None:
@@ -319,6 +326,25 @@ def _git(workspace: str) -> tuple[GitPlace, ...]:
     if os.path.realpath(repository.common) == repository.gitdir:
         return (GitPlace(repository.gitdir),)
     return (GitPlace(os.path.realpath(repository.common)), GitPlace(repository.gitdir, linked=True))
+
+
+def _git_settings(site: Site) -> str:
+    """The file of the settings of git that a command may see which sees nothing else of the home."""
+    import subprocess
+
+    program, settings = find_program("git", site.workspace), b""
+    words = ("config", "--list", "--show-scope", "--includes", "-z")
+    if program:
+        env = child_env({}, own_env(os.environ, site.workspace))
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            settings = subprocess.run(
+                (program, *words), stdin=subprocess.DEVNULL, capture_output=True, cwd=site.workspace, env=env,
+                timeout=_SECONDS, check=False,
+            ).stdout  # fmt: skip
+    path, wanted = os.path.join(private_dir(f"{site.temp}.git"), "config"), without_places(settings)
+    if read_small(path) != wanted:
+        atomic_write(path, wanted)
+    return path
 
 
 def _temporary(workspace: str) -> str:

@@ -76,6 +76,12 @@ def read_head(repository: Repository) -> str | None:
     return text if _SHA.fullmatch(text) else None
 
 
+def branch_of(workspace: str) -> str:
+    """The branch that is checked out, the start of a commit id when none is, "" outside a repository."""
+    head = read_head(repository) if (repository := find_repository(workspace)) is not None else None
+    return (head[:12] if _SHA.fullmatch(head) else head) if head else ""
+
+
 def config_files(repository: Repository) -> list[str]:
     """The files git takes its configuration from here, the system's own left out; some may be absent."""
     home = os.environ.get("HOME", "")

@@ -39,7 +39,7 @@ class DecisionRequest(Struct, frozen=True):
     """A call about to run: all that policy may look at. `tainted`: the session took in text from `origins` that are
     not trusted. `unseen`: what it will write does not stand in the call. `opinions` are those of hooks; `call` is the
     call's id, "" where none is about to run; `folders` are those beside the workspace that belong to the session;
-    `scope` is what the session's role leaves it."""
+    `scope` is what the session's role leaves it, `owners` are the sessions that it works for."""
 
     tool: str
     effects: tuple[Effect, ...]
@@ -56,6 +56,7 @@ class DecisionRequest(Struct, frozen=True):
     call: str = ""
     folders: tuple[str, ...] = ()
     scope: Scope | None = None
+    owners: tuple[str, ...] = ()
 
 
 class Offer(Struct, frozen=True):

@@ -387,6 +387,7 @@ class ChildClosed(EventBase, frozen=True):
     child: str
     status: str
     summary: str = ""
+    name: str = ""
 
 
 class ChildReleased(EventBase, frozen=True):

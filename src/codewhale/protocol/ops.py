@@ -150,8 +150,8 @@ class NoteFile(Op[None], frozen=True, tag="note_file"):
 
 class ConnectProvider(Op[str], frozen=True, tag="connect_provider", omit_defaults=True):
     """Use a provider from now on, once it has answered: keep its `key` as a login does, or its `base_url` in
-    config.toml, and ask it in this session; without `use` only its key is checked and kept. Answered by "" or by what
-    is wrong, in one sentence: then nothing has changed."""
+    config.toml, and ask it in this session; without `use` only its key is checked and kept; `exposed` allows requests
+    to go unencrypted. Answered by "" or by what is wrong, in one sentence: then nothing has changed."""
 
     session: str
     name: str
@@ -159,6 +159,7 @@ class ConnectProvider(Op[str], frozen=True, tag="connect_provider", omit_default
     base_url: str = ""
     model: str = ""
     use: bool = True
+    exposed: bool = False
 
 
 class ChangeSetting(Op[str], frozen=True, tag="change_setting"):
@@ -222,7 +223,8 @@ class CommandOutput(Struct, frozen=True, omit_defaults=True):
 class StatusView(Struct, frozen=True):
     """How a session stands: what /status shows. `waiting_since` is when `waiting_for` began, in Unix seconds (0: it
     waits for nothing); `branch` is "" outside a git repository, `sandbox` the mechanism that holds commands, "" for
-    none; `queue` counts messages that wait, `jobs` background commands that run; `seq` is that of the last event."""
+    none; `queue` counts messages that wait, `jobs` background commands that run, `rewinds` those that can be undone;
+    `seq` is that of the last event."""
 
     session: str
     workspace: str
@@ -246,6 +248,7 @@ class StatusView(Struct, frozen=True):
     queue: int = 0
     jobs: int = 0
     seq: int = 0
+    rewinds: int = 0
 
 
 class UsageView(Struct, frozen=True):

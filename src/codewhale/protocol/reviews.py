@@ -8,12 +8,13 @@ from codewhale.protocol.requests import Op
 
 Severity = Literal["critical", "high", "medium", "low"]
 SEVERITIES: tuple[Severity, ...] = ("critical", "high", "medium", "low")
+REVIEW_SECONDS = 900.0
 
 
 class Review(Op["ReviewResult"], frozen=True, tag="review", omit_defaults=True):
     """Let the session's model review a change, with plan mode's rights: `text` as it is, else the staged changes, else
     those since `base`, else `target` ("" or diff is what is not committed; a branch, a commit, a range), only below
-    `path`. At most `max_chars` of it are read. Raises SessionError."""
+    `path`. At most `max_chars` of it are read, and each answer takes `max_seconds` at most. Raises SessionError."""
 
     session: str
     target: str = ""
@@ -22,6 +23,7 @@ class Review(Op["ReviewResult"], frozen=True, tag="review", omit_defaults=True):
     base: str = ""
     path: str = ""
     max_chars: int = 200_000
+    max_seconds: float = REVIEW_SECONDS
 
 
 class ReviewFinding(Struct, frozen=True):

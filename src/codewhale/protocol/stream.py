@@ -66,13 +66,14 @@ class UsageReport(Struct, frozen=True):
 
 class Retrying(Struct, frozen=True):
     """The request will be sent again after `delay` seconds. `broke` tells that its answer had begun: what has come of
-    it is void."""
+    it is void. `kind` is that of the failure."""
 
     attempt: int
     attempts: int
     delay: float
     reason: str
     broke: bool = False
+    kind: str = ""
 
 
 class Resent(Struct, frozen=True):

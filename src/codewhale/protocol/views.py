@@ -123,17 +123,19 @@ class ProviderRow(Struct, frozen=True, omit_defaults=True):
 
 class CheckEndpoint(Query["EndpointView"], frozen=True, tag="check_endpoint", omit_defaults=True):
     """Ask what answers at an address as a person wrote it, or at the provider of a `name`; with a `key` that is not
-    kept yet. Answered by an EndpointView."""
+    kept yet, and unencrypted where that is `exposed`. Answered by an EndpointView."""
 
     session: str
     address: str = ""
     name: str = ""
     key: str = ""
+    exposed: bool = False
 
 
 class EndpointView(Struct, frozen=True, omit_defaults=True):
     """What answered: a `name` for it, its `base_url`, the `models` it lists and the one to begin with. `why` says in
-    one sentence why it cannot be used; `wants_key` that it is for want of a key, or of another one."""
+    one sentence why it cannot be used; `wants_key` that it is for want of a key, or of another one, `exposed` that
+    requests would go unencrypted to another machine, so that nothing was asked."""
 
     name: str
     base_url: str
@@ -141,6 +143,7 @@ class EndpointView(Struct, frozen=True, omit_defaults=True):
     model: str = ""
     why: str = ""
     wants_key: bool = False
+    exposed: bool = False
 
 
 class PreviewSession(Query["SessionPreview"], frozen=True, tag="preview_session", omit_defaults=True):

@@ -1,8 +1,8 @@
 """The checklist and the plan of each session as they stand now. The session log is their truth; this is what
 tools read and change between two events."""
 
-from collections.abc import Iterable
-from typing import TypedDict
+from collections.abc import Iterable, Mapping
+from typing import TypedDict, cast
 
 
 class ListItem(TypedDict, total=False):
@@ -27,3 +27,8 @@ class Lists:
     def set(self, session: str, kind: str, items: Iterable[ListItem]) -> None:
         """Replace the items."""
         self._items[session, kind] = tuple(item.copy() for item in items)
+
+    def restore(self, session: str, kept: Mapping[str, Iterable[Mapping[str, object]]]) -> None:
+        """Let all lists of a session be as its log says."""
+        for kind in {*kept, *(kind for owner, kind in self._items if owner == session)}:
+            self.set(session, kind, (cast(ListItem, item) for item in kept.get(kind, ())))

@@ -23,6 +23,7 @@ from codewhale.protocol.scopes import Scope, within
 from codewhale.session.accounting import Accounts
 from codewhale.session.budget import Budget
 from codewhale.session.fanout import Fanout
+from codewhale.session.lanes import Lane
 from codewhale.session.log import SessionLog
 from codewhale.session.prefixcache import PrefixCache
 from codewhale.session.projection import Projection
@@ -80,6 +81,7 @@ class Session:
         self._providers = [self.provider]
         self._authority, self._approval = Authority.HEADLESS, Approval.SUGGEST
         self._owner: Session | None = None
+        self.lane: Lane | None = None
 
     @property
     def rights(self) -> Rights:
@@ -92,6 +94,11 @@ class Session:
         """What the session's role and those of its owners leave of its rights; None is all."""
         above = None if self._owner is None else self._owner.scope
         return above if self.state.scope is None else within(self.state.scope, above)
+
+    @property
+    def owners(self) -> "tuple[str, ...]":
+        """The sessions that it works for, the nearest first."""
+        return () if self._owner is None else (self._owner.id, *self._owner.owners)
 
     @property
     def asked_at(self) -> int:

@@ -11,10 +11,12 @@ from codewhale.protocol.events import (
     ContextAppended,
     Envelope,
     Event,
+    ListChanged,
     MessageAdded,
     RequestSent,
     ResultsPruned,
     Rewound,
+    ToolActivated,
     TurnFinished,
     TurnStarted,
 )
@@ -22,10 +24,10 @@ from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.views import FormerMessage
 from codewhale.session.log import SessionLog
 
-# What a rewind takes back. The model, its head, the mode, costs, files and checklists stay as they are.
+# What a rewind takes back. The model, the mode, costs and files stay as they are; the tools that were found since go.
 TAKEN_BACK = (
     TurnStarted, TurnFinished, MessageAdded, CallFinished, ContextAppended, Compacted, CompactionUndone, ResultsPruned,
-    RequestSent,
+    RequestSent, ListChanged, ToolActivated,
 )  # fmt: skip
 
 

@@ -92,11 +92,14 @@ class ChildState(Struct):
 
 
 class _Told(Struct):
-    """What the model had been told when a turn began."""
+    """What the model had been told, and had made of it, when a turn began."""
 
     updates: dict[str, str]
     commands: list[ShellRan]
     standing: list[int]
+    lists: dict[str, tuple[dict[str, Any], ...]]
+    activated: dict[str, KnownTool]
+    header: HeaderPinned | None
 
 
 class SessionState:
@@ -219,7 +222,17 @@ class SessionState:
         self._begun[event.turn] = self._told()
 
     def _told(self) -> _Told:
-        return _Told(dict(self.context_updates), list(self.person_commands), list(self.standing))
+        known = (dict(self.lists), dict(self.activated), self.header)
+        return _Told(dict(self.context_updates), list(self.person_commands), list(self.standing), *known)
+
+    def head_after(self, event: Rewound) -> tuple[HeaderPinned, ...]:
+        """The head that a rewind goes back to, with the tools that were known then; none where today's stays."""
+        told = self.rewinds[-1][1] if event.back and self.rewinds else self._begun.get(event.turn)
+        then, now = told.header if told else None, self.header
+        if then is None or now is None or then.sha256 == now.sha256:
+            return ()
+        same = msgspec.structs.replace(then, tools_json=now.tools_json, sha256=now.sha256) == now
+        return (then,) if same else ()
 
     def _rewind(self, event: Rewound) -> None:
         told = self._begun.get(event.turn)
@@ -234,6 +247,7 @@ class SessionState:
         if told is not None:
             self.context_updates, self.person_commands = dict(told.updates), list(told.commands)
             self.standing = list(told.standing)
+            self.lists, self.activated = dict(told.lists), dict(told.activated)
             self.measured, self.overflow = (0, 0), 0
 
     def _turn_finished(self, event: TurnFinished) -> None:

@@ -228,6 +228,8 @@ def _projection(view: ChildView) -> dict[str, Any]:
             "duration_ms": int(view.seconds * 1000),
         },
     }
+    if view.folder:
+        said["folder"] = view.folder
     if view.doing:
         said["doing"] = view.doing
     if view.over:

@@ -20,7 +20,17 @@ from codewhale.display.setup import Setup, TuiSettings, editor_of, language_of, 
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
-from codewhale.protocol.events import Compacted, Envelope, ModelChanged, ProgressShown, SessionResumed, TurnFinished
+from codewhale.protocol.events import (
+    Compacted,
+    Envelope,
+    FileChanged,
+    ModelChanged,
+    ProgressShown,
+    Rewound,
+    SessionResumed,
+    ShellRan,
+    TurnFinished,
+)
 from codewhale.protocol.ops import ChangeSetting, ListSessions, SessionStatus
 from codewhale.protocol.requests import Query
 from codewhale.protocol.views import GetContext, GetWorkspace, ListProviders
@@ -65,6 +75,10 @@ class MainScreen(Screen[None]):
         self._begun = True
 
 
+# After these the bar is asked for again: the window, the branch and what of it is changed.
+_SEEN_ANEW = (TurnFinished, ModelChanged, Compacted, SessionResumed, Rewound, ShellRan)
+
+
 class CodeWhaleApp(App[int], inherit_bindings=False):
     """Transcript, what is asked, composer and status, one above the other. Fed by a Link alone."""
 
@@ -85,6 +99,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         self.palette, self.own_keys, self._wrong = checked(settings, setup.home, environ)
         self._editor = editor_of(settings, environ)
         self._mouse = settings.mouse
+        self._pressed = self._resumed = 0.0  # when the last key was read, and the program continued
         self._key_at = time.monotonic()
         self._armed = 0.0
         self._early = Early(self)
@@ -152,6 +167,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         """The first frame is out: the engine is opened, and the composer has what was typed before."""
         await self.composer.complete()
         await self._early.release()
+        gc.freeze()  # what is loaded stays: no collection goes through it in the middle of a key
         gc.enable()
         await self.mount(self.asking, before=self.composer)
         self.link.start()
@@ -209,6 +225,8 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         for notice in self._setup.notices:
             self.tell(notice, level="warning")
         first, self._greeted = not self._greeted, True
+        if first:
+            gc.freeze()
         self.look(first)
 
     def look(self, first: bool = False) -> None:
@@ -231,7 +249,8 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         if self.consoles.take(envelope):
             self.say(self.words("console.waits"), "warning")
             self._opens_console = self._opens_console or self.set_interval(_LOOK_SECONDS, self._console)
-        if isinstance(envelope.event, TurnFinished | ModelChanged | Compacted | SessionResumed):
+        undone = isinstance(envelope.event, FileChanged) and not self.status.facts.busy
+        if undone or isinstance(envelope.event, _SEEN_ANEW):
             self.look()
 
     def _console(self) -> None:
@@ -290,9 +309,9 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
 
     async def on_event(self, event: events.Event) -> None:
         if isinstance(event, events.Key | events.Paste):
-            self._key_at = time.monotonic()
+            self._key_at, self._pressed = time.monotonic(), event.time
             self.attention.key()
-            if self._early.keeps(event):
+            if not event.is_forwarded and self._early.keeps(event):
                 return
             if not self.overlays.open and misses(event, self.focused):
                 self.screen.set_focus(self.composer.text)
@@ -496,8 +515,11 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         suspend = getattr(self._driver, "suspend", None)
         if suspend is None:
             raise SkipAction
+        if self._pressed < self._resumed:  # held down, and read before the first one was acted on
+            return
         self._suspend_signal()
         suspend(self.words("app.suspended_busy" if self.status.facts.busy else "app.suspended"))
+        self._resumed = time.monotonic()
 
     def action_redraw(self) -> None:
         self._write("\x1b[2J")

@@ -25,8 +25,11 @@ def is_letter(character: str | None) -> bool:
 
 def misses(event: events.Event, focused: Widget | None) -> bool:
     """Whether a key or a paste is text and the focused widget takes none."""
-    if isinstance(focused, Input | TextArea):
-        return False
+    return not isinstance(focused, Input | TextArea) and writes(event)
+
+
+def writes(event: Event) -> bool:
+    """Whether a key or a paste is text."""
     if isinstance(event, events.Key):
         return is_letter(event.character) and not event.key.startswith(HELD_KEYS)
     return isinstance(event, events.Paste)
@@ -38,11 +41,16 @@ class Early:
     def __init__(self, app: App[Any]) -> None:
         self._app = app
         self._kept: list[Event] | None = []
+        self._let: Event | None = None
 
     def keeps(self, event: Event) -> bool:
-        """Whether an event was kept for later."""
+        """Whether an event was kept for later: also a key of the app that would overtake letters before it."""
         if self._kept is None:
-            return False
+            text = self._app.focused
+            if not isinstance(text, TextArea) or not text.message_queue_size or event is self._let or writes(event):
+                return False
+            self._kept, self._let = [], event
+            text.call_later(self._app.call_later, self.release)
         self._kept.append(event)
         return True
 

@@ -13,6 +13,8 @@ from codewhale.lib.text import sanitise
 
 _ATTRIBUTES = {"bold", "italic", "underline", "strike"}
 _MOST_STRIPS = 1_500
+# What stands before the row at the cursor of any list, and before the one that is in use: neither by colour alone.
+CURSOR, CURRENT = "› ", "*"
 _MARK = "▌"
 _THUMB = "┃"
 _TRACK = "│"

@@ -13,7 +13,7 @@ from textual.strip import Strip
 
 from codewhale.display.palette import Palette
 from codewhale.display.text import Span, Spans, cells, fit, flat
-from codewhale.tui.paint import Styles
+from codewhale.tui.paint import CURSOR, Styles
 from codewhale.tui.widgets import Grown
 
 MOST_LETTERS = 100
@@ -21,7 +21,6 @@ _SEARCHED = 400
 _LETTER, _RUN, _BEGINNING, _WHOLE = 4, 8, 10, 30
 MOST_ROWS = 5000
 MOST_SHOWN = 500
-MARK = 2
 _GAP = 2
 # The column of names that have a sentence; a longer name pushes its own sentence aside, which keeps some columns.
 _NAME, _LEAST = 28, 16
@@ -173,6 +172,8 @@ class RowList(ScrollView, can_focus=True):
         # Columns of names that have a sentence, of sentences, of names alone, and of each side column. They only grow,
         # so that the columns stand still while rows are filtered.
         self._wide = [0, 0, 0]
+        # Columns before the names: for the cursor, and for marks where rows have one.
+        self._edge = len(CURSOR)
 
     # -------------------------------------------------------------- rows
 
@@ -200,13 +201,14 @@ class RowList(ScrollView, can_focus=True):
         sizes = [name, cells(flat(item.detail)), 0] if item.detail else [0, 0, name]
         sizes += [cells(text) for text in item.side]
         self._wide = [max(pair) for pair in zip_longest(self._wide, sizes, fillvalue=0)]
+        self._edge = len(CURSOR) * 2 if item.mark else self._edge
 
     @property
     def widest(self) -> int:
         """The columns that the rows would take with room for all."""
         name, detail, alone, *side = self._wide
         widest = max(min(name, _NAME) + _GAP + min(detail, _SENTENCE) if detail else 0, alone)
-        return MARK + widest + sum(size + _GAP for size in side) + 1
+        return self._edge + widest + sum(size + _GAP for size in side) + 1
 
     def lines_at(self, width: int) -> int:
         """The lines that the rows and their headings take."""
@@ -215,7 +217,7 @@ class RowList(ScrollView, can_focus=True):
     def _columns(self) -> tuple[int, int, list[int]]:
         """The columns of a name and of a sentence, and of the side columns for which there is room."""
         name, detail, alone, *side = self._wide
-        room = max(4, self.size.width - 1 - MARK)
+        room = max(4, self.size.width - 1 - self._edge)
         least = min(name, _NAME) + _GAP + min(detail, _LEAST) if detail else 0
         while side and sum(size + _GAP for size in side) + max(least, min(alone, _NAME // 2)) > room:
             side.pop()
@@ -298,7 +300,9 @@ class RowList(ScrollView, can_focus=True):
         if isinstance(line, str):
             return self._colours.strip(((fit(line, width), "bold muted"),), width)
         chosen = line == self._cursor
-        drawn = _drawn(self._matches[line], *self._columns())
+        mark, *rest = _drawn(self._matches[line], *self._columns())
+        edge = CURSOR if chosen else " " * len(CURSOR)
+        drawn: Spans = ((edge, "text"), *((mark,) if self._edge > len(CURSOR) else ()), *rest)
         if chosen:
             drawn = tuple((text, "selection_text on:selection") for text, _ in drawn)
         return self._colours.strip(drawn, width, "selection_text on:selection" if chosen else "text")

@@ -23,6 +23,7 @@ from textual._xterm_parser import BRACKETED_PASTE_END as END
 from textual._xterm_parser import BRACKETED_PASTE_START as START
 from textual._xterm_parser import XTermParser
 from textual.app import App
+from textual.constants import ESCAPE_DELAY
 from textual.drivers.linux_driver import LinuxDriver
 from textual.geometry import Size
 from textual.message import Message
@@ -39,8 +40,14 @@ _APART = re.compile(rf"(?<=\x1b)(?={_CONTROL_KEYS})")
 # Escape before these is how a terminal without the kitty protocol sends them with Alt. The parser waits whether more
 # belongs to them, or takes them for what some Mac programs send: other keys, other letters, Enter alone.
 _ALT = re.compile(r"(?<=\x1b)[a-z0-9=\r-]")
-# What a terminal says of itself (a colour, a title): no keys, though a Ctrl+G may end it.
-_REPORT = re.compile(r"\x1b\]\d[^\x07\x1b]{0,4096}(?:\x07|\x1b\\)")
+# What a terminal says of itself (a colour, its name, its size): no keys, though a Ctrl+G may end it.
+_STRING = r"(?:\]\d|P[>!01]|_G)[^\x07\x1b]{0,4096}"
+_REPORT = re.compile(
+    rf"\x1b(?:{_STRING}(?:\x07|\x1b\\)|\[[?>=][\d;:]*[ -#%-/]?[@-~]|\[\d+(?:;\d+)*n|\[(?:[12]|[3-9];\d+;\d+)t)"
+)
+# The end of a read that may go on in the next one, and how long that is waited for where no keyboard writes such.
+_BEGUN = re.compile(rf"\x1b(?:(?P<string>{_STRING}\x1b?)|\[[0-?]*[ -/]*|[\]P_O])?\Z")
+_STRING_SECONDS = 1.0
 # Keys with modifiers as xterm writes them.
 _MODIFIED = re.compile(r"\x1b\[27;(\d+);(\d+)~")
 # A terminal that has this many characters still to take is not sent another frame.
@@ -55,72 +62,82 @@ _CONTROL = re.compile(r"\x1b\[[0-?]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|[\x0
 
 
 class Keyboard(XTermParser):
-    """Textual's parser for keys; pastes are taken out before it sees them."""
+    """Textual's parser for keys. It is given no paste, nothing that a terminal says of itself, and no half of what a
+    terminal sends while the other half may still come."""
 
     def __init__(self, debug: bool = False) -> None:
         super().__init__(debug)
         self._pasted: list[str] | None = None
         self._size = 0
-        # The end of what was passed on or pasted: where a mark may begin that is not whole yet.
-        self._before = ""
+        self._held = ""
+        self._since = 0.0
 
     def feed(self, data: str) -> Iterable[Message]:
         """The events of more input; "" ends it."""
         if not data:
-            yield from super().feed(data)
+            yield from self._pass(self._held)
+            yield from super().feed("")
             return
+        if not self._held:
+            self._since = time.monotonic()
+        data, self._held = self._held + data, ""
         while data:
             if self._pasted is None:
                 data = yield from self._keys(data)
             else:
                 data = yield from self._paste(data)
 
+    def tick(self) -> Iterable[Message]:
+        """The events of what nothing more belongs to."""
+        begun = _BEGUN.match(self._held)
+        if begun is None:
+            yield from super().tick()
+        elif self._pasted is None:
+            seconds = _STRING_SECONDS if begun["string"] else ESCAPE_DELAY
+            if time.monotonic() >= self._since + seconds:
+                held, self._held = self._held, ""
+                yield from self._pass(held)
+
     def _keys(self, data: str) -> Generator[Message, None, str]:
         """Pass on what stands before a paste; returns what is left."""
-        known = len(self._before)
-        at = (self._before + data).find(START)
-        if at < 0:
-            before, self._before = self._before, (self._before + data)[-(len(START) - 1) :]
-            yield from self._pass(before, data)
-            return ""
-        if at < known:
-            # The parser has seen the beginning of the mark: it is given an empty paste.
-            rest = START[known - at :] + END
-            yield from (event for event in XTermParser.feed(self, rest) if not isinstance(event, events.Paste))
-        elif at > known:
-            yield from self._pass(self._before, data[: at - known])
-        self._before, self._pasted, self._size = "", [], 0
-        return data[at - known + len(START) :]
+        data, mark, rest = data.partition(START)
+        data = data if mark else self._hold(data)
+        *pieces, last = _APART.split(_with_alt(_REPORT.sub("", data)))
+        for piece in pieces:
+            yield from self._pass(piece)
+        if mark:
+            yield from self._pass(last)
+            self._pasted, self._size = [], 0
+        elif last:
+            yield from super().feed(last)
+        return rest
 
-    def _pass(self, before: str, data: str) -> Iterable[Message]:
-        """Let the parser have what is no paste. It waits behind an Escape for what may belong to it, so it is told
-        where nothing does."""
-        if self._timeout_time is not None and _APART.search(before[-1:] + data[:1]):
-            yield from self._no_more()
-        data = _with_alt(_REPORT.sub("", data), self._timeout_time is not None and before.endswith("\x1b"))
-        first, *others = _APART.split(data)
-        yield from super().feed(first)
-        for piece in others:
-            yield from self._no_more()
-            yield from super().feed(piece)
+    def _pass(self, data: str) -> Iterable[Message]:
+        """Let the parser have that to which nothing more belongs: it would wait behind an Escape."""
+        if data:
+            yield from super().feed(data)
+        if self._timeout_time is not None:
+            self._timeout_time = 0.0
+            yield from super().tick()
 
-    def _no_more(self) -> Iterable[Message]:
-        self._timeout_time = 0.0
-        yield from self.tick()
+    def _hold(self, data: str) -> str:
+        """Keep back what may go on in the next read; the rest."""
+        begun = _BEGUN.search(data)
+        if begun is None:
+            return data
+        self._held = begun[0]
+        return data[: begun.start()]
 
     def _paste(self, data: str) -> Generator[Message, None, str]:
         """Keep what is pasted; its end makes an event of it. Returns what is left."""
         assert self._pasted is not None
-        data = self._before + data
         text, mark, rest = data.partition(END)
         if not mark:
-            held = next((n for n in range(len(END) - 1, 0, -1) if data.endswith(END[:n])), 0)
-            self._before = data[len(data) - held :]
-            self._keep(data[: len(data) - held])
+            self._keep(self._hold(text))
             return ""
         self._keep(text)
         whole = "".join(self._pasted).replace("\0", "")
-        self._before, self._pasted = "", None
+        self._pasted = None
         yield events.Paste(whole)
         return rest
 
@@ -130,12 +147,10 @@ class Keyboard(XTermParser):
         self._size += len(text)
 
 
-def _with_alt(data: str, escaped: bool) -> str:
+def _with_alt(data: str) -> str:
     """The same keys with Alt and other modifiers in the words of the kitty protocol, which the parser takes as they are
-    meant. `escaped` tells that an Escape before it still waits for what may belong to it."""
-    before = "\x1b" if escaped else ""
-    known = _ALT.sub(lambda key: f"[{ord(key[0])};3u", before + data)
-    return _MODIFIED.sub("\x1b[\\2;\\1u", known)[len(before) :]
+    meant."""
+    return _MODIFIED.sub("\x1b[\\2;\\1u", _ALT.sub(lambda key: f"[{ord(key[0])};3u", data))
 
 
 def read_keys(fd: int, ended: Event, take: Callable[[Message], None], debug: bool = False) -> None:
@@ -152,8 +167,9 @@ def read_keys(fd: int, ended: Event, take: Callable[[Message], None], debug: boo
                 text = decoder.decode(data)
                 for event in parser.feed(text) if text else ():
                     take(event)
-            for event in parser.tick():
-                take(event)
+            else:  # nothing more has come: only then is what was held all there is, however late it is looked at
+                for event in parser.tick():
+                    take(event)
 
 
 class Sink(Protocol):

@@ -14,6 +14,7 @@ from codewhale.process.launch import Completed, Launch, run
 from codewhale.process.programs import find_program, not_installed
 from codewhale.process.repository import (
     Repository,
+    branch_of,
     config_files,
     ended_where_it_waits,
     find_repository,
@@ -24,12 +25,10 @@ from codewhale.process.sandbox.gitfiles import read_small
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.views import WorkspaceRow
-from codewhale.workspace.ignore import CACHES
 
 OUTPUT_LIMIT = 4 << 20
 _MOST_FILTERS = 64
 _CHANGE_SECONDS = 300.0
-_UNDER_WAY = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
 _DEFINING = re.compile(rb"\[(filter|include)", re.IGNORECASE)
 _NULL = os.devnull
 
@@ -105,12 +104,7 @@ _HARMLESS = frozenset({"--text", "--exclude"})
 
 
 async def git(
-    args: Sequence[str],
-    cwd: str,
-    *,
-    seconds: float = 30.0,
-    stdin: bytes = b"",
-    output_limit: int = OUTPUT_LIMIT,
+    args: Sequence[str], cwd: str, *, seconds: float = 30.0, stdin: bytes = b"", output_limit: int = OUTPUT_LIMIT
 ) -> Completed:
     """Run a reading git command (`args[0]`) in `cwd`, paths in `args` being literal and relative to it.
 
@@ -130,51 +124,32 @@ async def git(
     return await _launch(argv, repository, cwd, seconds, stdin, output_limit)
 
 
-async def changing(gitdir: str, args: Sequence[str], common: str, work_tree: str = "") -> Completed:
+async def changing(args: Sequence[str], common: str) -> Completed:
     """Run a git command of the harness's own choice, which may change the repository whose git directory this is: with
     no hook, filter or program that it names."""
-    program = find_program("git", gitdir)
+    program = find_program("git", common)
     if program is None:
         raise _unavailable(not_installed("git"))
-    repository = Repository(work_tree or os.path.dirname(common), gitdir, common)
-    overrides = _options(_CONFIG) + _options(await _filter_overrides(program, repository, gitdir, _CHANGE_SECONDS))
+    repository = Repository(os.path.dirname(common), common, common)
+    overrides = _options(_CONFIG) + _options(await _filter_overrides(program, repository, common, _CHANGE_SECONDS))
     launch = Launch(
         argv=(program, "--no-pager", *overrides, *args),
-        cwd=work_tree or gitdir,
-        env={**_ENVIRONMENT, "GIT_DIR": gitdir, **({"GIT_WORK_TREE": work_tree} if work_tree else {})},
+        cwd=common,
+        env={**_ENVIRONMENT, "GIT_DIR": common},
         seconds=_CHANGE_SECONDS,
         profile="none",  # it makes and removes checkouts below the state directory, which no profile opens
-        workspace=work_tree or gitdir,
+        workspace=common,
         output_limit=OUTPUT_LIMIT,
         own=True,
     )
     return await run(launch)
 
 
-async def unsaved(folder: str, branch: str) -> str:
-    """What the checkout of a branch holds that is in no commit, in words; "" for nothing. Raises ToolError."""
-    repository = find_repository(folder)
-    if repository is None or read_head(repository) != branch:
-        return f"it is not on its branch {branch}"
-    if any(os.path.exists(os.path.join(repository.gitdir, name)) for name in _UNDER_WAY):
-        return "a merge or rebase is under way"
-    status = await git(("status", "--porcelain", "-z", "--ignored", "--untracked-files=normal"), folder)
-    rows = [row for row in status.stdout.split(b"\0") if row]
-    changed = sum(not row.startswith(b"!!") for row in rows)
-    ignored = [os.path.basename(os.fsdecode(row[3:]).rstrip("/")) for row in rows if row.startswith(b"!!")]
-    others = sum(name not in CACHES and not name.endswith(".pyc") for name in ignored)
-    if status.exit_code != 0 or changed:
-        return f"{changed} changed files" if changed else "git cannot say what changed"
-    return f"{others} files that git ignores" if others else ""
-
-
 async def head_ref(path: str) -> str | None:
     """The branch checked out where `path` is, or the commit id when it is detached; None outside a repository."""
     repository = find_repository(path)
-    if repository is None:
-        return None
-    head = read_head(repository)
-    if head is not None:
+    head = None if repository is None else read_head(repository)
+    if repository is None or head is not None:
         return head
     done = await git(("rev-parse", "--abbrev-ref", "HEAD"), path)
     return done.stdout.decode("utf-8", "replace").strip() or None if done.exit_code == 0 else None
@@ -245,11 +220,7 @@ def _first_line(data: bytes) -> str:
 
 
 def _unavailable(message: str) -> ToolError:
-    return ToolError(
-        "not_available",
-        message,
-        expected="git, and a repository it can read",
-    )
+    return ToolError("not_available", message, expected="git, and a repository it can read")
 
 
 MOST_CHANGED = 1000
@@ -261,14 +232,6 @@ _FILES = re.compile(r"^(?=diff --git )", re.MULTILINE)
 _NAME = re.compile(r"^(?:\+\+\+ b/|--- a/|rename to |Binary files (?:a/.* and )?b?/?)(.+?)(?: differ)?$", re.MULTILINE)
 _HEAD = re.compile(r"^diff --git a/(.*) b/\1$", re.MULTILINE)
 _FORM = ("--src-prefix=a/", "--dst-prefix=b/", "--relative", "--submodule=short")
-
-
-def branch_of(workspace: str) -> str:
-    """The branch that is checked out, the start of a commit id when none is, "" outside a repository. Nothing is
-    started."""
-    repository = find_repository(workspace)
-    head = read_head(repository) if repository is not None else None
-    return (head[:12] if re.fullmatch(r"[0-9a-f]{40,64}", head) else head) if head else ""
 
 
 async def workspace_status(workspace: str) -> WorkspaceRow:

@@ -155,10 +155,9 @@ async def search(root: str, files: Sequence[str], query: TextQuery, *, seconds: 
     try:
         if rg is None or len(files) < _WORTH_RG or scan.portable is None:
             return await asyncio.to_thread(scan.all, files)
-        hits, sampled = await asyncio.gather(
-            _files_with((rg, scan.portable), root, files, query.ignore_case, _RG_SHARE * seconds),
-            asyncio.to_thread(scan.sampled, files),
-        )
+        # Of a file that is named to it ripgrep reads gigabytes: it gets those alone that a search would read.
+        sampled = await asyncio.to_thread(scan.sampled, files)
+        hits = await _files_with((rg, scan.portable), root, list(sampled), query.ignore_case, _RG_SHARE * seconds)
         if hits is None:
             return await asyncio.to_thread(scan.all, files)
         promising = [file for file in files if file in hits or sampled.get(file) is False]
@@ -207,7 +206,7 @@ async def _files_with(
     rg: tuple[str, str], root: str, files: Sequence[str], ignore_case: bool, seconds: float
 ) -> set[str] | None:
     """The files in which ripgrep (its path, the pattern) finds a match, or None when it cannot tell."""
-    options = ("--no-config", "--files-with-matches", "--null", "--text", "--max-filesize=10M")
+    options = ("--no-config", "--files-with-matches", "--null", "--text")
     case = "--ignore-case" if ignore_case else "--case-sensitive"
     until = time.monotonic() + seconds
     profile = await held_where_possible("read-only")

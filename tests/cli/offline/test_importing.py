@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from codewhale.app.sessions import envelopes, summaries
 from codewhale.cli.offline.importing import import_session
+from codewhale.cli.offline.stored_sessions import envelopes, summaries
 from codewhale.models.scripted import ScriptedProvider
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import CallFinished, Event, MessageAdded, RepairRecorded, SessionOpened, TurnFinished

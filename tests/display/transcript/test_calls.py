@@ -143,6 +143,8 @@ def test_a_test_run_has_its_tally_in_the_heading_and_names_what_failed() -> None
 def test_a_command_that_runs_tests_has_it_too(name: str) -> None:
     card = CallCard(name=name, status="failed", display=(TerminalBlock("pytest", OUTPUT, 1),))
     assert tally_of(card) == "1 failed, 12 passed"
+    card.display = (TerminalBlock("pytest", "..\n2 passed in 0.1s\n\nSTDERR:\na.py:3: Warning: old\n", 0),)
+    assert tally_of(card) == "2 passed"
     card.display = (TerminalBlock("cat notes", "the 3 passed over it", 0),)
     assert tally_of(card) == ""
     assert problems_in("error: no\nerrors are fun\nok\nFAIL: test_x") == ["error: no", "FAIL: test_x"]

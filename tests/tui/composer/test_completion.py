@@ -171,10 +171,10 @@ async def test_a_file_is_mentioned_by_tab(tmp_path: Path) -> None:
         await here.until(lambda: here.text == "see @src/app.py ")
         await here.until(lambda: any(isinstance(op, NoteFile) and op.path == "src/app.py" for op in here.client.ops))
         await here.pilot.press("@")
-        await here.until(lambda: "> src/app.py" in screen_text(here.host))
+        await here.until(lambda: "› src/app.py" in screen_text(here.host))
         await here.pilot.press("down", "enter")
         await here.until(lambda: here.text == "see @src/app.py @src/")
-        await here.until(lambda: "> src/app.py" in screen_text(here.host))
+        await here.until(lambda: "› src/app.py" in screen_text(here.host))
 
 
 async def test_enter_takes_a_command_and_runs_what_needs_nothing_more(tmp_path: Path) -> None:

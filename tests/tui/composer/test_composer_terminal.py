@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+import time
 from pathlib import Path
 
 from support.program import scripted
@@ -45,3 +46,28 @@ def test_long_pastes_and_images_are_attached(tmp_path: Path) -> None:
         terminal.sees("pasted text, 150,000 lines, 750 kB")
         terminal.type("what is this?\r")
         terminal.sees("an answer")
+
+
+def test_a_key_in_one_burst_with_letters_comes_behind_them(tmp_path: Path) -> None:
+    scripted(tmp_path, '{"text": "an answer"}')
+    with Terminal(COMMAND, environment(tmp_path / "state"), cwd=tmp_path, size=(80, 24)) as terminal:
+        terminal.sees("Ask anything")
+        for number in range(5):
+            terminal.type(f"letter by letter {number}\x04")  # ctrl+d leaves where nothing is written
+            terminal.sees(f"letter by letter {number}")
+            terminal.type("\x15")
+            terminal.sees("Ask anything")
+
+
+def test_a_report_of_the_terminal_that_comes_in_two_parts_types_nothing(tmp_path: Path) -> None:
+    scripted(tmp_path, '{"text": "an answer"}')
+    with Terminal(COMMAND, environment(tmp_path / "state"), cwd=tmp_path, size=(80, 24)) as terminal:
+        terminal.sees("Ask anything")
+        for report in ("\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\", "\x1bP>|a terminal\x1b\\", "\x1b[?62;22c"):
+            terminal.type(report)
+            at = len(report) - 5
+            terminal.type(report[:at])
+            time.sleep(0.03 if "[?" in report else 0.3)  # a slow line; a key that begins so is not waited for so long
+            terminal.type(report[at:])
+        terminal.type("nothing else")
+        terminal.sees("│› nothing else ")

@@ -14,11 +14,11 @@ async def test_rows_scroll_and_are_cut_to_the_width() -> None:
         popup.set_rows(rows, "usage [bold]of it[/bold]")
         await pilot.pause()
         text = screen_text(host)
-        assert "usage [bold]of it[/bold]" in text and "> row 0" in text and "↓" in text
+        assert "usage [bold]of it[/bold]" in text and "› row 0" in text and "↓" in text
         assert "\x1b" not in text and all(cell_len(line) <= 40 for line in text.split("\n"))
         popup.move(-1)
         await pilot.pause()
-        assert "> row 19" in screen_text(host) and "↑" in screen_text(host) and popup.moved
+        assert "› row 19" in screen_text(host) and "↑" in screen_text(host) and popup.moved
         assert popup.chosen is not None and popup.chosen.stands_for == 19
         assert popup.size.height == SHOWN_ROWS + 1
         popup.move(1)

@@ -16,6 +16,7 @@ HOSTED = (provider("deep"), provider("parrot", ready=True, why=""))
 OLLAMA = provider("ollama", local=True, ready=True, base_url="http://127.0.0.1:11434/v1", models=("whale:7b", "b"))
 KEY = "sk-secret-123"
 BOX = "http://127.0.0.1:9/v1"
+PLAIN = "http://10.0.0.5:9"
 
 
 def served(name: str, *names: str, base_url: str = BOX) -> EndpointView:
@@ -38,6 +39,9 @@ def check(query: CheckEndpoint) -> EndpointView:
         if query.key == KEY:
             return served("keyed", "m-1")
         return EndpointView("keyed", BOX, why="keyed needs a key.", wants_key=True)
+    if query.address in (PLAIN, "http://10.0.0.6:9"):
+        named = served("far", "m-1", base_url=query.address)
+        return named if query.exposed else EndpointView("far", query.address, exposed=True)
     if query.address == "bare:1":
         return served("bare")
     return EndpointView("x", "", why=f"{query.address} does not answer")
@@ -145,6 +149,29 @@ async def test_an_address_may_be_typed_over_the_list() -> None:
         await stage.press("enter")
         assert await stage.done() == Connected("mine", "m-1")
         assert stage.client.ops == [ConnectProvider(SESSION, "mine", KEY, BOX, "m-1")]
+
+
+async def test_another_machine_is_connected_unencrypted_after_a_question() -> None:
+    async with opened("firstrun", ANSWERS) as stage:
+        await stage.type("http://10.0.0.6:9")
+        await stage.press("enter")
+        await stage.shown("Not encrypted: others in the network could read")
+        await stage.press("down", "enter")
+        await stage.shown("m-1")
+        await stage.press("escape")
+        # Another address is another question, and enter alone leads back.
+        await stage.type(PLAIN)
+        await stage.press("enter")
+        await stage.shown("Not encrypted")
+        await stage.press("enter")
+        await stage.shown(f"Connect to {PLAIN}")
+        await stage.press("enter")
+        await stage.shown("Connect without encryption")
+        await stage.press("down", "enter")
+        await stage.shown("m-1")
+        await stage.press("enter")
+        assert await stage.done() == Connected("far", "m-1")
+        assert stage.client.ops == [ConnectProvider(SESSION, "far", "", PLAIN, "m-1", exposed=True)]
 
 
 async def test_a_model_that_no_list_names_is_typed() -> None:

@@ -31,7 +31,7 @@ PROVIDERS = {
 async def test_models_tell_what_they_are_and_lack() -> None:
     async with opened("models", MODELS) as stage:
         text = await stage.shown(
-            "parrot", "› grey-1", "✓ grey-2", "deep", "· seek", "There is no key: set DEEP_API_KEY."
+            "parrot", "* grey-1", "✓ grey-2", "deep", "· seek", "There is no key: set DEEP_API_KEY."
         )
         assert "0.5 in, 2 out per million tokens (USD)" in text and "64k" in text
         await stage.shown("in use", "window: 64,000 tokens", "text only")
@@ -103,7 +103,7 @@ async def test_no_models_is_no_dead_end() -> None:
 
 async def test_providers_and_those_found_here() -> None:
     async with opened("providers", PROVIDERS) as stage:
-        text = await stage.shown("Found on this machine", "vllm", "Ready", "› parrot", "Not set up", "· deep")
+        text = await stage.shown("Found on this machine", "vllm", "Ready", "* parrot", "Not set up", "· deep")
         assert text.count("ollama") == 1 or "http://127.0.0.1:11434" not in text
         await stage.press("enter")
         assert await stage.done() == OpenScreen("models", "vllm")

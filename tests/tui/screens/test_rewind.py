@@ -3,12 +3,15 @@
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.errors import CodeWhaleError
+from codewhale.protocol.ops import SessionStatus
 from codewhale.protocol.views import FormerMessage, ListFormer, PreviewRewind, RewindView
 from codewhale.tui.screens.context import OpenScreen, RunLine
 from support.machine import MAKES_FILES
-from support.tuiapp import scripted
+from support.tuiapp import STATUS, scripted
 from support.tuiscreens import HOSTILE, opened
 
 ROWS = tuple(FormerMessage(turn, text, f"2026-01-0{turn}T10:00:00Z") for turn, text in enumerate("One Two".split(), 1))
@@ -20,11 +23,12 @@ def view(query: PreviewRewind) -> RewindView:
     return RewindView(tuple(row.text for row in ROWS if row.turn >= query.turn), ("reverted: a.py",), refused, (DIFF,))
 
 
-ANSWERS = {ListFormer: ROWS, PreviewRewind: view}
+ANSWERS = {ListFormer: ROWS, PreviewRewind: view, SessionStatus: STATUS}
+REWOUND = ANSWERS | {SessionStatus: msgspec.structs.replace(STATUS, rewinds=1)}
 
 
 async def test_the_latest_message_stands_first_with_what_would_go() -> None:
-    async with opened("rewind", ANSWERS, size=(120, 40)) as stage:
+    async with opened("rewind", REWOUND, size=(120, 40)) as stage:
         text = await stage.shown("1 message and", "reverted: a.py", "not taken back: d.py", "- new", "+ old")
         assert text.index("Two") < text.index("One")
         await stage.press("down")
@@ -34,7 +38,7 @@ async def test_the_latest_message_stands_first_with_what_would_go() -> None:
 
 
 async def test_it_forks_before_a_message_and_undoes_the_last_rewind() -> None:
-    async with opened("rewind", ANSWERS) as stage:
+    async with opened("rewind", REWOUND) as stage:
         await stage.press("alt+f")
         assert await stage.done() == RunLine("/fork 2")
         await stage.open("rewind")
@@ -42,6 +46,15 @@ async def test_it_forks_before_a_message_and_undoes_the_last_rewind() -> None:
         await stage.shown("from before the last")
         await stage.press("alt+f", "enter")
         assert await stage.done() == RunLine("/rewind back")
+
+
+async def test_a_rewind_is_offered_to_be_undone_only_where_there_is_one() -> None:
+    for answers, keys in ((ANSWERS, ["2", "1"]), (REWOUND, ["2", "1", "back"])):
+        async with opened("rewind", answers) as stage:
+            await stage.shown("Two")
+            assert [item.key for item in stage.screen.list.items] == keys
+    async with opened("rewind", ANSWERS | {ListFormer: ()}) as stage:
+        await stage.shown("No messages yet")
 
 
 async def test_each_part_is_looked_at_before_it_is_chosen() -> None:
@@ -59,11 +72,11 @@ async def test_each_part_is_looked_at_before_it_is_chosen() -> None:
 
 async def test_hostile_words_and_failures_are_shown_as_text() -> None:
     rows = (FormerMessage(1, HOSTILE * 50, ""),)
-    answers: dict[type, Any] = {ListFormer: rows, PreviewRewind: RewindView((HOSTILE,), why=HOSTILE)}
+    answers: dict[type, Any] = {**ANSWERS, ListFormer: rows, PreviewRewind: RewindView((HOSTILE,), why=HOSTILE)}
     async with opened("rewind", answers) as stage:
         await stage.shown("1 message and")
         stage.clean()
-    async with opened("rewind", {ListFormer: ROWS, PreviewRewind: CodeWhaleError("the disk is full")}) as stage:
+    async with opened("rewind", {**ANSWERS, PreviewRewind: CodeWhaleError("the disk is full")}) as stage:
         await stage.shown("the disk is full")
 
 
@@ -91,8 +104,9 @@ async def test_escape_twice_takes_the_message_back_into_the_composer(home: Path,
         assert "went back" in stage.text and "┃ second" not in stage.text
         assert not (git_workspace / "made.txt").exists()
         await stage.pilot.press("ctrl+s")
-        await stage.type("/rewind back")
-        await stage.pilot.press("enter")
+        await stage.pilot.press("escape", "escape")
+        await stage.until("undo the last rewind")
+        await stage.pilot.press("up", "enter")
         await stage.until("Answer two.")
         assert (git_workspace / "made.txt").exists()
         await stage.type("third")

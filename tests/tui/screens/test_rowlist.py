@@ -47,6 +47,17 @@ async def test_the_cursor_is_kept_in_sight_and_on_its_row() -> None:
         rows.repaint(host.palette)
 
 
+async def test_the_row_at_the_cursor_is_told_without_colours() -> None:
+    for mark, names in (("", ["› one", "  two"]), ("*", ["› * one", "    two"])):
+        async with hosted(RowList, (40, 10)) as (host, pilot):
+            host.panel.show(unranked([Item("a", "one", mark=mark), Item("b", "two")]))
+            await until(pilot, lambda: "two" in screen_text(host))
+            assert [line.rstrip() for line in screen_text(host).splitlines()[:2]] == names
+            host.panel.move(1)
+            await until(pilot, lambda: screen_text(host).splitlines()[1].startswith("› "))
+            assert "›" not in screen_text(host).splitlines()[0]
+
+
 async def test_a_row_is_taken_by_the_mouse_where_it_is_caught() -> None:
     async with hosted(RowList, (40, 10)) as (host, pilot):
         host.panel.show(unranked([Item("a", "one", group="g"), Item("b", "two", group="g")]))

@@ -24,7 +24,7 @@ ANSWERS = {
 
 async def test_those_of_this_folder_come_first_and_tell_how_they_stand() -> None:
     async with opened("sessions", ANSWERS) as stage:
-        text = await stage.shown("This folder", "● Fix the harbour crane 2", "! Broken one", "› This one", "(no title)")
+        text = await stage.shown("This folder", "● Fix the harbour crane 2", "! Broken one", "* This one", "(no title)")
         assert text.index("This one") < text.index("Other folders") < text.index("Far away")
         assert "Fix the harbour crane 2  2026-03-03  2 turns  3 files  open elsewhere" in text
 

@@ -1,5 +1,6 @@
 """The pager: everything that is kept, drawn as far as it is seen, searched and left again."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -120,6 +121,33 @@ async def test_what_is_no_longer_kept_is_said_and_the_part_stays() -> None:
             pilot, lambda: "Only a part can be shown: the full output is no longer stored." in screen_text(host)
         )
         assert "an end" in screen_text(host)
+
+
+async def test_an_output_that_is_slow_to_come_is_shown_in_part_until_it_does() -> None:
+    comes = asyncio.Event()
+
+    async def ask(query: Query[Any]) -> Any:
+        await comes.wait()
+        return "a beginning\nthe middle\nan end\n"
+
+    async with shown() as (view, host, pilot):
+        desk = ScreenContext(view._words, host.palette, ask, ask, {})
+        card = CallCard(name="!", display=(TerminalBlock("make", "an end"),), shortened=9, call_id="c1")
+        host.push_screen(Pager.of_block(TranscriptModel(), card, view._words, host.palette, desk))
+        await until(pilot, lambda: "an end" in screen_text(host) and "Loading the whole output" in screen_text(host))
+        comes.set()
+        await until(pilot, lambda: "the middle" in screen_text(host) and "3 lines" in screen_text(host))
+        assert "Loading" not in screen_text(host)
+
+
+async def test_the_colours_of_a_program_are_no_letters_and_do_not_part_words() -> None:
+    card = CallCard(name="x", said="\x1b[1;31mFAILED\x1b[0m test_\x1b[38:2::1:2:3mbasket\x1b[m \x1b[2J")
+    async with paged(TranscriptModel(), card) as (_, host, pilot):
+        await until(pilot, lambda: "FAILED test_basket \\x1b[2J" in screen_text(host))
+        await pilot.press("slash")
+        await until(pilot, lambda: isinstance(host.focused, Input))
+        await pilot.press(*"test_basket", "enter")
+        await until(pilot, lambda: "1 of 1" in screen_text(host))
 
 
 async def test_it_is_searched() -> None:

@@ -15,12 +15,14 @@ class Numbers:
     def __init__(self, count: int) -> None:
         self.heights = [1 + number * 7 % 5 for number in range(count)]
         self.drawn = 0
+        self.widths: set[int] = set()
 
     def __len__(self) -> int:
         return len(self.heights)
 
     def lines(self, index: int, width: int) -> Sequence[StyledLine]:
         self.drawn += 1
+        self.widths.add(width)
         return [StyledLine(((f"{index}.{line}", "text"),)) for line in range(self.heights[index])]
 
     def estimate(self, index: int, width: int) -> int:
@@ -51,6 +53,15 @@ async def test_scrolling_shows_every_line_once_whatever_was_estimated() -> None:
         pane.move(100)
         await pilot.pause()
         assert seen(screen_text(host)) == expected[-10:]
+
+
+async def test_nothing_is_drawn_in_a_width_that_it_never_has() -> None:
+    source = Numbers(200)
+    async with hosted(lambda palette: Pane(palette, source), size=(30, 10)) as (host, pilot):
+        await until(pilot, lambda: "199." in screen_text(host))
+        await pilot.resize_terminal(50, 10)
+        await until(pilot, lambda: host.panel.size.width == 50 and 48 in source.widths)
+        assert source.widths == {28, 48}
 
 
 async def test_the_end_is_followed_until_the_reader_goes_away() -> None:

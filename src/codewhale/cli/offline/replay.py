@@ -18,10 +18,10 @@ from codewhale.agent.pending_call import ENDED, PendingCall, prepare
 from codewhale.app.container import Container
 from codewhale.app.families import tool_family
 from codewhale.app.routes import open_routes
-from codewhale.app.sessions import envelopes
 from codewhale.app.settings import Place, open_config
 from codewhale.catalog.lifecycle import state_of
 from codewhale.catalog.registry import Catalog
+from codewhale.cli.offline.stored_sessions import envelopes
 from codewhale.lib.clock import SystemClock
 from codewhale.permissions.policy import decide
 from codewhale.process.repository import find_root

@@ -164,9 +164,8 @@ def tally_of(card: CallCard) -> str:
     command says that looks like one's."""
     line = card.summary.partition(";")[0]
     if not line and card.name in VERBS["run"]:
-        last = next(
-            (display.output.rstrip()[-300:] for display in card.display if isinstance(display, TerminalBlock)), ""
-        )
+        last = next((display.output for display in card.display if isinstance(display, TerminalBlock)), "")
+        last = last.partition("\nSTDERR:\n")[0].rstrip()[-300:]  # warnings stand behind it
         line = clean(last.rpartition("\n")[2]).strip("= ").rpartition(" in ")[0]
         if not _TALLY.search(line):
             return ""

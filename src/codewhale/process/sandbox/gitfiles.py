@@ -5,7 +5,7 @@ import hashlib
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
@@ -187,11 +187,24 @@ def read_file(path: str) -> bytes | None:
 def harmless(data: bytes) -> bytes:
     """A configuration with nothing left in it that steers git."""
     try:
-        kept = [row for row in entries(data) if row not in steering(data)]
+        return written([row for row in entries(data) if row not in steering(data)])
     except ValueError:
         return b""
+
+
+def without_places(listed: bytes) -> bytes:
+    """Of what `git config --list -z --show-scope` printed, the person's own settings that choose no program and no
+    place: no address, header or helper with a key is among them."""
+    fields = listed.decode("utf-8", "surrogateescape").split("\0")
+    rows = [row.partition("\n") for scope, row in zip(fields[::2], fields[1::2], strict=False) if scope == "global"]
+    kept = [(name, value) for name, _, value in rows if _PLAIN.fullmatch(name) or name == "safe.directory"]
+    return written(kept)
+
+
+def written(rows: Iterable[tuple[str, str]]) -> bytes:
+    """A configuration of these settings."""
     lines = []
-    for name, value in kept:
+    for name, value in rows:
         section, _, rest = name.partition(".")
         inner, _, variable = rest.rpartition(".")
         lines.append(f"[{section} {_quoted(inner)}]" if inner else f"[{section}]")

@@ -19,7 +19,7 @@ from codewhale.permissions.audit import AuditLog
 from codewhale.permissions.trust import TrustStore, read_file
 from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.errors import ConfigError, SessionError
-from codewhale.protocol.events import Envelope, Event, ModeChanged, Notice, TurnFinished
+from codewhale.protocol.events import ChildClosed, ChildOpened, Envelope, Event, ModeChanged, Notice, TurnFinished
 from codewhale.protocol.ports import SessionControl
 from codewhale.protocol.tools import ToolResult
 from codewhale.services.hooks.config import AFTER, BEFORE, SHELL_ENV, SUBMIT, Hook, HookMoment, read_hooks
@@ -180,6 +180,13 @@ class Hooks:
                 if status in ("failed", "infra"):
                     await self._fire(msgspec.structs.replace(moment, event="on_error"))
                 await self._fire(msgspec.structs.replace(moment, message=answer, ok=status == "done"))
+
+            case ChildOpened(name=name, objective=objective):
+                moment = HookMoment("subagent_spawn", session, workspace, self._mode(session), name)
+                await self._fire(msgspec.structs.replace(moment, message=objective[:RESULT_LIMIT]))
+            case ChildClosed(name=name, status=status, summary=summary):
+                moment = HookMoment("subagent_complete", session, workspace, self._mode(session), name)
+                await self._fire(msgspec.structs.replace(moment, message=summary, ok=status == "completed"))
 
     async def _fire(self, moment: HookMoment) -> None:
         """Tell whoever watches; nothing is heard of what they say."""

@@ -17,6 +17,7 @@ from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope
 from codewhale.protocol.ops import Answer
 from codewhale.tui.input import once
+from codewhale.tui.paint import CURSOR
 from codewhale.tui.widgets import Field, Leafed, Page, TagLine, hint, in_rows
 
 SHARE = 0.6
@@ -151,7 +152,7 @@ class AskCard(Leafed, Vertical, can_focus=True):
         first = max(0, min(self.cursor - most // 2, count - most))
         for at, row in list(enumerate(self.rows))[first : first + most]:
             beyond = "↑ " if at == first > 0 else "↓ " if at == first + most - 1 < count - 1 else "  "
-            edge, tone = ("› ", "bold accent") if at == self.cursor else (beyond, "text")
+            edge, tone = (CURSOR, "bold accent") if at == self.cursor else (beyond, "text")
             label = fit(flat(row.label), width - len(edge))
             room = width - len(edge) - cell_len(label) - len(_BETWEEN)
             more = fit(flat(row.more), room) if row.more and room > _LEAST_MORE else ""

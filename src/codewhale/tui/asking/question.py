@@ -16,6 +16,7 @@ from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope, QuestionAsked
 from codewhale.tui.asking.card import AnswerRow, AskCard, Patience
 from codewhale.tui.keys import bindings
+from codewhale.tui.paint import CURSOR
 from codewhale.tui.widgets import hint, moves
 
 MOST_OPTIONS = 9
@@ -117,7 +118,7 @@ class QuestionCard(AskCard):
         return [(*edge, *pieces[0]), *((indent, *piece) for piece in pieces[1:])]
 
     def _edge(self, number: int) -> Span:
-        return "› " if number == self.cursor else "  ", "bold accent"
+        return CURSOR if number == self.cursor else "  ", "bold accent"
 
     def _tone(self, number: int) -> str:
         return "bold accent" if number == self.cursor else "text"

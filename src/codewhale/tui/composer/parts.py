@@ -16,6 +16,7 @@ from codewhale.protocol.ops import EditQueue
 from codewhale.protocol.requests import Ask, Do
 from codewhale.protocol.views import FileMention, GetQueue, QueuedRow
 from codewhale.tui.keys import bindings
+from codewhale.tui.paint import CURSOR
 from codewhale.tui.widgets import TagLine
 
 # What is written: the mark and its colour.
@@ -175,7 +176,8 @@ class Popup(TagLine, can_focus=False):
         at = first + y == self._at
         more = "↑" if y == 0 and first > 0 else " "
         more = "↓" if y == SHOWN_ROWS - 1 and first + SHOWN_ROWS < len(self._rows) else more
-        label, detail = f"{'>' if at else more} {one_line(row.label, _LABEL_MOST)}", one_line(row.detail, _LABEL_MOST)
+        label = f"{CURSOR if at else more + ' '}{one_line(row.label, _LABEL_MOST)}"
+        detail = one_line(row.detail, _LABEL_MOST)
         spans: list[Span] = [(fit(label, width), "text")]
         if detail and width - cells(label) - 4 > 8:
             gap = " " * max(2, min(34, width // 2) - cells(label))
@@ -347,5 +349,5 @@ class QueueLines(TagLine, can_focus=True):
     def _line(self, row: QueuedRow, chosen: bool, width: int) -> Spans:
         label = self._words("composer.queued_steer" if row.delivery == "steer" else "composer.queued")
         extra = " " + self._words("composer.queued_files", n=row.attachments) if row.attachments else ""
-        text = fit(f"{'>' if chosen else ' '} {label} {one_line(row.text, _TEXT_MOST)}{extra}", width)
+        text = fit(f"{CURSOR if chosen else '  '}{label} {one_line(row.text, _TEXT_MOST)}{extra}", width)
         return chosen_line(((text, "muted"),), width) if chosen else ((text, "muted"),)

@@ -22,6 +22,7 @@ from codewhale.protocol.views import (
 )
 from codewhale.tui.commands import GROUPS, group_of, key_of, screen_of
 from codewhale.tui.keys import ACTIONS, first_key, key_shown, keys_of
+from codewhale.tui.paint import CURRENT
 from codewhale.tui.rows import Item
 from codewhale.tui.screens.context import (
     InsertText,
@@ -151,11 +152,11 @@ class CommandPalette(CommandList):
         when = ago(self.words, row.updated, self.context.now())
         group = self.words("palette.group_sessions")
         title = row.title or self.words("sessions.untitled")
-        mark = "›" if here else ""
+        mark = CURRENT if here else ""
         return Item(f"session:{row.id}", title, "", group, mark, more=row.id, value=Resume(row.id), side=(when,))
 
     def _model(self, row: ModelRow) -> Item:
-        mark = "›" if row.current else "" if row.ready else "·"
+        mark = CURRENT if row.current else "" if row.ready else "·"
         group = self.words("palette.group_models")
         key = f"model:{row.provider}/{row.model}"
         return Item(key, row.model, "", group, mark, more=row.why, value=row, side=(row.provider,))

@@ -16,7 +16,7 @@ from codewhale.tui.screens.context import Connected, ScreenContext, ShowLine
 from codewhale.tui.screens.frame import Chooser
 from codewhale.tui.screens.pickers import model_item
 
-_OWN, _DEMO, _LOOK, _TYPED, _MORE = "custom", "demo", "look", "typed", "more"
+_OWN, _DEMO, _LOOK, _TYPED, _MORE, _EXPOSED = "custom", "demo", "look", "typed", "more", "exposed"
 _FIRST = "deepseek"
 # The steps in which something is typed that is no search.
 _FIELDS = ("address", "key", "name")
@@ -43,7 +43,7 @@ class FirstRun(Chooser):
         self._keyed: Sequence[Item] = ()  # providers that lack a key, behind a row of their own until they are sought
         self._row: ProviderRow | None = None
         self._view: EndpointView | None = None
-        self._called = self._key = ""
+        self._called = self._key = self._exposed = ""  # the last is the address that may be asked unencrypted
         self._cursors: dict[str, str] = {}
 
     def on_unmount(self) -> None:
@@ -55,7 +55,8 @@ class FirstRun(Chooser):
             return (("chooser.choose", "frame.done"), back)
         if self._step == "models":
             return (("chooser.choose", "firstrun.connect"), ("chooser.other", "firstrun.rename"), back)
-        return (("chooser.choose", "frame.choose"), ("chooser.reload", "firstrun.again"), back)
+        again = (("chooser.reload", "firstrun.again"),) if self._step == "ways" else ()
+        return (("chooser.choose", "frame.choose"), *again, back)
 
     # -------------------------------------------------------------- the ways
 
@@ -128,6 +129,10 @@ class FirstRun(Chooser):
     def chosen(self, item: Item) -> None:
         if self._step == "models":
             self.work(lambda: self._connect(item.label), "connect")
+        elif self._step == _EXPOSED and self._view is not None:
+            self.action_close()
+            if item.key == _EXPOSED:
+                self._check(self._row, self._view.base_url)
         elif item.key == _DEMO:
             self.dismiss(Connected("", demo=True))
         elif item.key == _LOOK:
@@ -173,7 +178,8 @@ class FirstRun(Chooser):
         asking, field = step in _FIELDS, self.query_one("#sought", Input)
         self.set_class(asking, "asking")
         self.list.display = not asking
-        self._all = {"providers": self._keyed, "models": self._models()}.get(step, self._ways)
+        rows = {"providers": self._keyed, "models": self._models(), _EXPOSED: self._whether()}
+        self._all = rows.get(step, self._ways)
         place = "" if self._view is None else self._view.base_url
         who = flat(self._row.name, 60) if self._row is not None else self._called
         self.retitle("" if step in ("ways", "providers") else " · ".join(filter(None, (who, flat(place, 60)))))
@@ -192,12 +198,17 @@ class FirstRun(Chooser):
         self.say(named if step == "key" else self.words(f"firstrun.ask_{step}") if asking else self._listed(step))
         self.lay_out()
 
+    def _whether(self) -> list[Item]:
+        """Whether to ask a place that cannot be asked encrypted."""
+        no = Item("back", self.words("firstrun.exposed_no"), self.words("firstrun.exposed_https"))
+        return [no, Item(_EXPOSED, self.words("firstrun.exposed_yes"), mark="!", tone="warning")]
+
     def _models(self) -> list[Item]:
         return [] if self._view is None else [model_item(row, self) for row in self._view.models]
 
     def _listed(self, step: str) -> str:
         if step != "models":
-            return ""
+            return self.words("firstrun.exposed") if step == _EXPOSED else ""
         return self.words("firstrun.listed" if self._all else "firstrun.no_list", n=len(self._all))
 
     def action_choose(self) -> None:
@@ -215,22 +226,27 @@ class FirstRun(Chooser):
             if step == "key" and not self.USES:
                 self.work(lambda: self._connect(""), "connect")
             else:
-                self._check(self._row if step == "key" else None)
+                self._check(*((self._row, self._exposed) if step == "key" else (None,)))
 
-    def _check(self, row: ProviderRow | None) -> None:
-        self._row = row
+    def _check(self, row: ProviderRow | None, exposed: str = "") -> None:
+        self._row, self._exposed = row, exposed
         self.work(self._checked, "connect")
 
     async def _checked(self) -> None:
         """Ask what was chosen, and go on to its models, or to its key."""
         row, key = self._row, self._texts.get("key", "") if self._step == "key" else ""
         address = "" if row is not None else self._texts.get("address", "")
-        query = CheckEndpoint(self.context.session, address, row.name if row is not None else "", key)
+        name, place = ("", self._exposed) if row is None else (row.name, "")
+        query = CheckEndpoint(self.context.session, place or address, name, key, bool(self._exposed))
         view = await self.ask(self.context.query(query), "firstrun.asking")
         if view is None:
             return
         self._view, self._called, self._key = view, view.name, key
-        if view.wants_key:
+        if view.exposed:
+            self._texts.pop(_EXPOSED, None)
+            self._cursors[_EXPOSED] = "back"
+            self._go(_EXPOSED)
+        elif view.wants_key:
             if self._step != "key":
                 self._texts.pop("key", None)
                 self._go("key")
@@ -247,7 +263,7 @@ class FirstRun(Chooser):
         name = row.name if row is not None else self._called
         base_url = view.base_url if view is not None and row is None else ""
         key = self._key if self.USES else self._texts["key"]
-        op = ConnectProvider(self.context.session, name, key, base_url, model, self.USES)
+        op = ConnectProvider(self.context.session, name, key, base_url, model, self.USES, bool(self._exposed))
 
         async def connect() -> tuple[str]:
             return (str(await self.context.submit(op) or ""),)

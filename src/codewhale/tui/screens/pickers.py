@@ -16,12 +16,13 @@ from codewhale.protocol.views import (
     SessionSummary,
 )
 from codewhale.tui.keys import ACTIONS, key_shown, keys_of
+from codewhale.tui.paint import CURRENT
 from codewhale.tui.rows import Item
 from codewhale.tui.screens.context import OpenScreen, Resume, ScreenContext, ShowLine
 from codewhale.tui.screens.frame import Chooser, Frame
 from codewhale.tui.widgets import BAR, INDENT
 
-READY, LACKS, CURRENT = ("✓", "success"), ("·", "warning"), ("›", "accent")
+READY, LACKS, USED = ("✓", "success"), ("·", "warning"), (CURRENT, "accent")
 MOST_SESSIONS = 1000
 PREVIEWED = 12
 _SHOWN_CHARS = 4000
@@ -140,7 +141,7 @@ class ProviderPicker(Chooser):
         return [self._item(row, "providers.found") for row in found] + [self._item(row, _group(row)) for row in rows]
 
     def _item(self, row: ProviderRow, group: str) -> Item:
-        mark, tone = CURRENT if row.current else READY if row.ready else LACKS
+        mark, tone = USED if row.current else READY if row.ready else LACKS
         said = row.base_url if row.ready else row.why
         return Item(row.name, row.name, said, self.words(group), mark, tone, f"{row.base_url} {row.dialect}", row)
 
@@ -160,7 +161,7 @@ def _group(row: ProviderRow) -> str:
 
 def model_item(row: ModelRow, picker: Chooser) -> Item:
     """A model as a row."""
-    mark, tone = CURRENT if row.current else READY if row.ready else LACKS
+    mark, tone = USED if row.current else READY if row.ready else LACKS
     said = [f"{row.window // 1000}k"] if row.window else []
     said.append(_price(row.price, picker.words) if row.ready else row.why)
     label = row.model
@@ -209,7 +210,7 @@ class SessionPicker(Chooser):
     def _item(self, row: SessionSummary, group: str) -> Item:
         words = self.words
         here = row.id == self.context.session
-        mark, tone = CURRENT if here else _MARKS.get(row.state, ("", "muted"))
+        mark, tone = USED if here else _MARKS.get(row.state, ("", "muted"))
         state = "this" if here else row.state if row.state in _MARKS else ""
         side = (
             ago(words, row.updated, self.context.now()),

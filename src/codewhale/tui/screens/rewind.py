@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import ClassVar
 
 from codewhale.display.text import Spans, flat
+from codewhale.protocol.ops import SessionStatus
 from codewhale.protocol.views import FormerMessage, ListFormer, PreviewRewind, RewindView
 from codewhale.tui.rows import Item
 from codewhale.tui.screens.context import OpenScreen, RunLine
@@ -27,10 +28,11 @@ class RewindScreen(Chooser):
     async def rows(self) -> Sequence[Item] | None:
         asked = self.context.query(ListFormer(self.context.session))
         rows: Sequence[FormerMessage] | None = await self.ask(asked, "frame.loading")
-        if rows is None:
+        status = await self.ask(self.context.query(SessionStatus(self.context.session)))
+        if rows is None or status is None:
             return None
         items = [Item(str(row.turn), flat(row.text, 200), value=row) for row in reversed(rows)]
-        return [*items, Item(BACK, self.words("rewind.back"))]
+        return [*items, Item(BACK, self.words("rewind.back"))] if status.rewinds else items
 
     async def preview(self, item: Item) -> Sequence[Spans]:
         if item.key == BACK:

@@ -10,7 +10,7 @@ from textual.app import ComposeResult
 from textual.screen import ModalScreen
 
 from codewhale.display.palette import Palette
-from codewhale.display.text import StyledLine, clean, fit, fold_hard, one_row
+from codewhale.display.text import StyledLine, clean, fit, fold_hard, one_row, uncoloured
 from codewhale.display.transcript.blocks import CallCard, Explored, TextBlock, TranscriptBlock
 from codewhale.display.transcript.cards import DrawOptions
 from codewhale.display.transcript.code import DiffRow, diff_lines, diff_rows
@@ -37,6 +37,8 @@ HINTS = (
     ("pager.edit", "transcript.pager_edit"), ("pager.close", "frame.close"),
 )  # fmt: skip
 PAGERS, EDITORS = ("less", "more"), ("vi", "nano")
+# The first frame waits so long for an output that is not here, and shows its part when it takes longer.
+_AT_ONCE = 0.04
 _ROWS = 100
 _CHARS = 8_000
 
@@ -84,7 +86,7 @@ class Pages:
         page = self.pages[index]
         if page.kind == "diff":
             return "\n".join(row.text for row in page.rows)
-        return "\n".join(line.text for line in page.lines) if page.kind == "lines" else page.text
+        return "\n".join(line.text for line in page.lines) if page.kind == "lines" else uncoloured(page.text)
 
 
 class Pager(ModalScreen[None]):
@@ -154,14 +156,16 @@ class Pager(ModalScreen[None]):
         yield self.pane
         yield self._foot
 
-    def on_mount(self) -> None:
+    async def on_mount(self) -> None:
         self.pane.focus()
         if self._whole is not None and self._handed is not None:
-            self.run_worker(self._fetch(self._handed.query, self._whole), group="whole")
+            fetching = self.run_worker(self._fetch(self._handed.query, self._whole), group="whole")
+            await asyncio.wait({asyncio.ensure_future(fetching.wait())}, timeout=_AT_ONCE)
+            if not fetching.is_finished:
+                self.say(self._words("transcript.pager_loading"))
 
     async def _fetch(self, ask: Ask, whole: ReadOutput) -> None:
         """Show all of an output in the place of its part."""
-        self.say(self._words("transcript.pager_loading"))
         try:
             text = await ask(whole)
         except (CodeWhaleError, OSError) as error:
@@ -304,15 +308,14 @@ def _display_pages(display: Display, card: CallCard, words: Words) -> list[Pager
 
 def _plain(text: str, style: str = "text") -> list[PagerPart]:
     """A text as pages of bounded size; a line that is too long for one goes on in the next."""
-    pages, rows, size = [], list[str](), 0
-    for row in text.rstrip("\n").split("\n"):
-        for at in range(0, max(1, len(row)), _CHARS):
-            part = row[at : at + _CHARS]
-            rows.append(part)
-            size += len(part) + 1
-            if size >= _CHARS or len(rows) >= _ROWS:
-                pages.append(PagerPart("\n".join(rows), style=style))
-                rows, size = [], 0
-    if rows:
-        pages.append(PagerPart("\n".join(rows), style=style))
+    text, pages, at, end = text.rstrip("\n"), list[PagerPart](), 0, -1
+    while end < len(text):
+        end = text.rfind("\n", at, at + _CHARS) if at + _CHARS < len(text) else len(text)
+        end = at + _CHARS if end < 0 else end
+        if text.count("\n", at, end) >= _ROWS:
+            end = at - 1
+            for _ in range(_ROWS):
+                end = text.find("\n", end + 1)
+        pages.append(PagerPart(text[at:end], style=style))
+        at = end + text.startswith("\n", end)
     return pages

@@ -26,7 +26,7 @@ _BREATH = 0.004
 _BUSY_FRAME = 0.2
 _MOST_LINES = 6_000
 _WHEEL = 3
-_FOUND = "selection_text on:selection"
+_FOUND = "selection_text underline on:selection"
 
 
 class Heights:
@@ -204,9 +204,6 @@ class Pane(Widget, can_focus=True):
         self.wake()
 
     def on_resize(self, event: events.Resize) -> None:
-        if self.size.width != self._width:
-            self._width = self.size.width
-            self.changed_all()
         self.draw()
 
     @property
@@ -218,6 +215,9 @@ class Pane(Widget, can_focus=True):
         width, room = self.size.width, self.room
         if not width or room <= 0:
             return
+        if width != self._width:
+            self._width = width
+            self.changed_all()
         self.grow()
         self._rows = self._arrange(room)
         screen = self._strips(width, room)

@@ -6,7 +6,7 @@ import os
 import stat
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
 from stat import S_ISREG
@@ -222,6 +222,10 @@ class Workspace:
         for change in changes:
             self._ledger.note(session, change.path, change.after)
         return tuple(changes)
+
+    def forget(self, session: str, paths: Iterable[str]) -> None:
+        for path in paths:
+            self._ledger.note(session, path, None)
 
     def check(self, session: str, edits: Sequence[FileEdit]) -> None:
         """Raise what `apply` would refuse, without writing."""

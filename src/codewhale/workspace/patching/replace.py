@@ -155,7 +155,7 @@ class Replacer:
         lines = self._flat.split("\n")
         start, hits = self._nearest(wanted, lines)
         window = lines[start : start + len(wanted)]
-        text = f"search does not stand in {self._path}."
+        text = f"The search text is not in {self._path}."
         if hits:
             text += f" The nearest lines are (· is a space, → a tab):\n{_shown(window, start)}"
             differs = [i for i, (a, b) in enumerate(zip(wanted, window, strict=False)) if a != b]
