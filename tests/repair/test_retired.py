@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from codewhale.catalog.lifecycle import RETIRED
+from codewhale.catalog.lifecycle import NOT_YET, PROMISED, RETIRED
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
 from codewhale.repair.judge import judge
@@ -85,3 +85,10 @@ def test_the_call_to_make_instead(name: str, given: dict[str, Any], tool: str, w
 )
 def test_nothing_is_made_up_where_the_arguments_say_too_little(name: str, given: dict[str, Any]) -> None:
     assert refusal(name, given).fix is None
+
+
+@pytest.mark.parametrize("name", sorted(NOT_YET | PROMISED))
+def test_what_is_not_built_yet_says_so_whatever_comes_with_it(name: str) -> None:
+    for given in [*GIVEN, {"query": "x", "url": "https://example.org"}]:
+        error = refusal(name, given)
+        assert "not available in this version" in error.message and error.fix is None

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from codewhale.catalog.lifecycle import ALIASES
+from codewhale.catalog.lifecycle import ALIASES, is_retired
 from codewhale.catalog.schema import check
 from codewhale.catalog.shapes import shape_of
 from codewhale.protocol.errors import NextCall
@@ -62,8 +62,8 @@ def bare_names(name: str) -> tuple[str, ...]:
 
 def successor(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> NextCall | None:
     """The call of a live tool that one of a retired name stands for, where its arguments say enough for it."""
-    for form in bare_names(name):
-        found = _foreign(form, arguments, rows) if isinstance(arguments, dict) else None
+    for form in filter(is_retired, bare_names(name) if isinstance(arguments, dict) else ()):
+        found = _foreign(form, arguments, rows)
         call = None if found is None or found.given is None else _fitting(found.spec, found.given)
         if call is not None and ("prompt" in call.arguments or "items" in call.arguments or call.name != "agent_open"):
             return None if "message" in call.arguments and "name" not in call.arguments else call
