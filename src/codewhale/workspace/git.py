@@ -277,8 +277,7 @@ async def _new_files(workspace: str, place: tuple[str, ...], room: int) -> list[
     done = await git(("ls-files", "--others", "--exclude-standard", "-z", *place), workspace, seconds=SECONDS)
     names = [name for name in done.stdout.split(b"\0") if name]
     blocks = [_new_file(workspace, os.fsdecode(name)) for name in names[: max(0, min(MOST_NEW, room))]]
-    more = len(names) - len(blocks)
-    if more > 0 and blocks:
+    if (more := len(names) - len(blocks)) > 0 and blocks:
         blocks.append(DiffBlock("", f"({more} more new files are not shown)"))
     return blocks
 
@@ -306,8 +305,6 @@ def _beginning(path: str) -> str | None:
 
 
 def _path(piece: str) -> str:
-    same = _HEAD.match(piece)
-    if same:
+    if same := _HEAD.match(piece):
         return same[1]
-    named = _NAME.search(piece)
-    return named[1] if named else piece.partition("\n")[0].removeprefix("diff --git ")
+    return named[1] if (named := _NAME.search(piece)) else piece.partition("\n")[0].removeprefix("diff --git ")

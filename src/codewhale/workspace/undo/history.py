@@ -309,8 +309,11 @@ class FileHistory:
     async def _were_there(
         self, changes: Sequence[Change], author: JournalEntry | None, looks: dict[str, FileLook], begun: int
     ) -> set[str]:
-        """The files seen for the first time that had been there all along: older than the call, or hidden before it."""
-        new = [one.path for one in changes if one.before is None and one.path not in self._gone]
+        """The files seen for the first time that had been there all along: older than the call, or hidden before it,
+        and not moved with a folder."""
+        left = {(one.before.blob, os.path.basename(one.path)) for one in changes if one.before and not one.after}
+        fresh = [one for one in changes if one.before is None and one.path not in self._gone]
+        new = [one.path for one in fresh if one.after and (one.after.blob, os.path.basename(one.path)) not in left]
         if author is None or not begun:
             return set(new) if author is None else set()
         rules = {one.path: one.before for one in changes if is_rule_file(one.path)}
