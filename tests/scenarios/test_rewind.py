@@ -349,3 +349,21 @@ def standing_in(folder: Path) -> dict[str, tuple[int, bytes]]:
         )
         for path in paths
     }
+
+
+@MAKES_FILES
+async def test_nothing_is_taken_back_where_that_cannot_be_written_down(home: Path, git_workspace: Path) -> None:
+    async with harness(home, git_workspace, [*write("a", "1\n"), *write("b", "2\n")]) as agent:
+        session = await agent.open()
+        await agent.turn("One", session)
+        await agent.turn("Two", session)
+        assert "removed: b" in (await run(agent, session, "/rewind 2 both preview")).text
+        (journal,) = (folder for folder in (home / "snapshots").iterdir() if folder.is_dir())
+        (journal / "room").mkdir()
+        output = await run(agent, session, "/rewind 1")
+        assert not output.ok and "no room" in output.text
+        assert (git_workspace / "a").exists() and (git_workspace / "b").exists()
+        assert len(await agent.client.query(ListFormer(session))) == 2
+        (journal / "room").rmdir()
+        assert (await run(agent, session, "/rewind 1")).ok and not (git_workspace / "a").exists()
+        assert (await run(agent, session, "/rewind back")).ok and (git_workspace / "b").read_text() == "2\n"

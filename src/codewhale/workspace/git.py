@@ -186,11 +186,8 @@ async def _filter_overrides(program: str, repository: Repository, cwd: str, seco
     names = sorted({key[len("filter.") : key.rindex(".")] for key in keys if key.count(".") >= 2})
     if len(names) > _MOST_FILTERS or any("=" in name for name in names):
         raise _unavailable(f"The git configuration of {repository.root} defines filters that cannot be switched off.")
-    return [
-        f"filter.{name}.{setting}"
-        for name in names
-        for setting in ("clean=", "smudge=", "process=", "required=false")
-    ]  # fmt: skip
+    off = ("clean=", "smudge=", "process=", "required=false")
+    return [f"filter.{name}.{setting}" for name in names for setting in off]
 
 
 async def _launch(
@@ -284,12 +281,11 @@ async def _new_files(workspace: str, place: tuple[str, ...], room: int) -> list[
 
 def _new_file(workspace: str, path: str) -> DiffBlock:
     shown = path.encode("utf-8", "replace").decode().replace("\n", "\\n")
-    head = f"diff --git a/{shown} b/{shown}\nnew file\n--- /dev/null\n+++ b/{shown}\n"
+    head = f"diff --git a/{shown} b/{shown}\nnew file\n"
     text = _beginning(os.path.join(workspace, path))
     if text is None:
-        return DiffBlock(
-            shown, f"diff --git a/{shown} b/{shown}\nnew file\nBinary files /dev/null and b/{shown} differ\n"
-        )
+        return DiffBlock(shown, f"{head}Binary files /dev/null and b/{shown} differ\n")
+    head += f"--- /dev/null\n+++ b/{shown}\n"
     lines = text.splitlines()
     body = "".join(f"+{line}\n" for line in lines)
     return DiffBlock(shown, f"{head}@@ -0,0 +1,{len(lines)} @@\n{body}" if lines else head)

@@ -236,6 +236,14 @@ class Journal:
                     continue
         return total
 
+    def check_room(self, size: int) -> None:
+        """Raise where so many bytes cannot be written, before anything is done that is to be written down."""
+        try:
+            atomic_write(os.path.join(self.folder, "room"), bytes(size))
+            os.unlink(os.path.join(self.folder, "room"))
+        except OSError as error:
+            raise SnapshotError(f"there is no room for it in {self.folder}: {error.strerror or error}") from error
+
     async def cut(self, oldest: str) -> None:
         """Forget all that was before commit `oldest`, and give its room back."""
         atomic_write(os.path.join(self.folder, "shallow"), f"{oldest}\n".encode())
