@@ -54,7 +54,9 @@ def test_listing_and_removing(tmp_path: Path, work: Path) -> None:
     removed = codewhale_program(tmp_path, "trust", "remove", cwd=work)
     assert (removed.returncode, removed.stdout) == (0, f"removed   {path}\n")
     assert codewhale_program(tmp_path, "trust", "remove", cwd=work).returncode == 1
-    assert codewhale_program(tmp_path, "trust", "list", cwd=work).stderr == "codewhale: no project file here\n"
+    assert (
+        codewhale_program(tmp_path, "trust", "list", cwd=work).stderr == "codewhale: no project files in this folder\n"
+    )
 
 
 def test_a_hash_can_be_demanded(tmp_path: Path, work: Path) -> None:

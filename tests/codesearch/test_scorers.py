@@ -119,8 +119,8 @@ async def test_what_does_not_score_is_said_and_left_out(
     first, _, third = await asked(tree, tmp_path, {"rerank": program(body)}, times=3)
     assert [hit.path for hit in first.hits] == [hit.path for hit in plain.hits]
     (note,) = first.notes
-    assert note.startswith("rerank ") and told in note and note.endswith("The answer is without it.")
-    assert "failed 2 times and is left alone" in third.notes[0]
+    assert note.startswith("rerank ") and told in note and note.endswith("The answer does not use it.")
+    assert "failed 2 times and is not used any more" in third.notes[0]
 
 
 async def test_a_program_that_says_nothing_is_ended(tree: Path, tmp_path: Path, program: Program) -> None:

@@ -25,7 +25,7 @@ PICTURE = Image("image/png", "0" * 64, 3)
         (RepairRecorded("c", ("N1", "P1"), False, "ReadFile", '{"path": "a",}'),
          ['[repaired N1 P1] received as ReadFile {"path": "a",}']),
         (RepairRecorded("c", ("P8",), True, "x", "y"),
-         ["[repaired P8, read in one of several ways] received as x y"]),
+         ["[repaired P8, one of several readings] received as x y"]),
     ],
 )  # fmt: skip
 def test_each_event_is_said_in_safe_lines(event: Event, lines: list[str]) -> None:

@@ -227,7 +227,7 @@ async def test_a_server_that_does_not_begin_runs_into_the_open_limit() -> None:
     limits = StreamLimits(first=0.05, gap=2.0, wall=8.0)
     assert await kind_of(then="hang", limits=limits) == (
         "timeout",
-        "the server did not begin to answer within 0.05 seconds",
+        "the server did not start to answer within 0.05 seconds",
     )
 
 

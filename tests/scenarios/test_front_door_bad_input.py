@@ -102,7 +102,7 @@ def test_a_key_that_is_not_there_is_missed_before_anything_is_dialled(key: str, 
 def test_a_key_no_header_can_carry(tmp_path: Path) -> None:
     for key in ("a\nb", "ключ"):
         done = codewhale_program(tmp_path, "exec", "hi", env={"DEEPSEEK_API_KEY": key})
-        refused(done, "the key of provider deepseek holds characters that no header can carry")
+        refused(done, "the key of provider deepseek holds characters that an HTTP header cannot contain")
         assert key not in done.stderr
 
 

@@ -137,7 +137,7 @@ async def test_the_parts_go_alone(home: Path, git_workspace: Path) -> None:
         assert output.ok and not output.draft and (git_workspace / "a").read_text() == "1\n"
         await agent.turn("Go on", session)
         last = said(agent.provider.requests[-1])
-        assert "Write" in last and "The person took back changes" in last
+        assert "Write" in last and "The user undid file changes" in last
 
 
 @MAKES_FILES
@@ -150,10 +150,10 @@ async def test_what_the_person_changed_since_stays_and_is_named(home: Path, git_
         (git_workspace / "b").write_text("mine\n")
         preview = await run(agent, session, "/rewind 1")
         assert preview.ok and "Nothing has changed yet." in preview.text
-        assert "goes: One" in preview.text and "goes: Two" in preview.text and "not taken back: b" in preview.text
+        assert "goes: One" in preview.text and "goes: Two" in preview.text and "not undone: b" in preview.text
         assert (git_workspace / "a").exists() and len(await agent.client.query(ListFormer(session))) == 2
         output = await run(agent, session, "/rewind 1 both yes")
-        assert output.ok and "not taken back: b" in output.text
+        assert output.ok and "not undone: b" in output.text
         assert (git_workspace / "b").read_text() == "mine\n" and not (git_workspace / "a").exists()
 
 

@@ -31,7 +31,7 @@ def test_without_limits_everything_is_allowed() -> None:
     [
         (Limits(turns=2), 1, None, "2 model calls"),
         (Limits(tokens=250), 100, None, "200 of 250"),
-        (Limits(cost=0.25), 1, 0.1, "cost bound"),
+        (Limits(cost=0.25), 1, 0.1, "cost limit"),
     ],
 )
 def test_the_third_call_would_cross_the_bound(limits: Limits, tokens: int, money: float | None, named: str) -> None:

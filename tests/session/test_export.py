@@ -111,7 +111,7 @@ def test_what_is_there_is_replaced_only_by_force_and_only_a_file(tmp_path: Path)
     refused = {
         "link.md": "symbolic link",
         "dangling.md": "symbolic link",
-        "pipe.md": "no ordinary file",
+        "pipe.md": "not a regular file",
         "": "folder",
         "none/out.md": "folder is not there",
         "out.md/x.md": "Not a directory",

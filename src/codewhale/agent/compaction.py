@@ -184,7 +184,7 @@ class ConversationCompactor:
         first = projection.index([result.call_id for result in found.results])
         session.emit(PrefixInvalidated("pruned", first), ResultsPruned(found.results))
         saved = int(found.saved * work.rate)
-        session.notice("info", f"Old tool results were set aside: about {saved} tokens.", "pruned")
+        session.notice("info", f"Old tool results were shortened, saving about {saved} tokens.", "pruned")
         return True
 
     def _replace(self, work: "_Work", reason: str, summary: str) -> Compacted:
@@ -199,7 +199,7 @@ class ConversationCompactor:
         messages = (Message("user", (Text(head, source="harness"),)), *work.tail(self._keep, before.spendable))
         after = before.head + work.tokens(messages) + work.tokens([Message("user", tuple(work.pending))])
         if after >= before.used:
-            raise CompactionFailed("it would not be any shorter")
+            raise CompactionFailed("it would not get shorter")
         event = Compacted(number, reason, messages, before.used, after)
         session.emit(PrefixInvalidated("compaction", 1), event)
         text = f"The conversation was compacted: about {before.used} tokens before, {after} now."

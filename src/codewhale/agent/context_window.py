@@ -283,6 +283,6 @@ def _too_long(name: str, answer: str, now: Quantities, model: ModelFacts) -> str
         )
     return (
         f"{name} refused the request as too long: {answer}\nThe conversation takes about {now.used:,} tokens of the "
-        f"model's {now.window:,}, also after it was shortened as far as it goes: say less at once, choose a model with "
+        f"model's {now.window:,}, even after shortening it as far as possible: send less at once, choose a model with "
         "a larger window (/model), or start a new session (/new)."
     )

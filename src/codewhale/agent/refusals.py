@@ -61,7 +61,7 @@ def unless_gone(error: ToolError, workspace: str) -> ToolError:
     return ToolError(
         "not_available",
         f"The workspace {workspace} is gone: it was deleted or moved while this session ran. Nothing in it can be read "
-        "or written, and no program can run in it. Say so to the person and end your turn.",
+        "or written, and no program can run in it. Tell the user and end your turn.",
         expected="a workspace that is there",
         received=workspace,
     )

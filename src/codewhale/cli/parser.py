@@ -57,7 +57,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     from codewhale.protocol.modes import Approval, Mode
 
     add_workspace(parser)
-    what = "a folder beside the workspace that may be read and changed too (repeatable)"
+    what = "another folder that may be read and changed (repeatable)"
     parser.add_argument("--add-dir", metavar="FOLDER", action="append", help=what)
     what = "work in a git checkout of its own, on a branch of its own; removed at the end unless it has changes"
     what += "; NAME stands before the PROMPT of exec: the last word is the PROMPT"

@@ -158,7 +158,7 @@ class Intelligence:
             seen = (one for one in definers if self._sees(file, one[0]))
             target, symbol = bodies[0] if len(bodies) == 1 else next(seen, definers[0])
             why = f"{why}; {self._reader.paths[target]}:{symbol.line}"
-        spot = self._spot(file, line, (sure, why if definers else "defined outside this tree"))
+        spot = self._spot(file, line, (sure, why if definers else "defined outside this project"))
         return CodeLocation(spot.path, line, spot.certain, spot.why, name=word, inside=spot.inside, text=spot.text)
 
     def _calling(self, file: int, lines: list[int], name: str, calls: int) -> list[int]:
@@ -234,7 +234,7 @@ class Intelligence:
             if self._sees(file, target):
                 return True, f"this file sees {self._reader.paths[target]}"
         if not definers:
-            return False, "by name alone; no definition in this tree"
+            return False, "by name alone; no definition in this project"
         return False, f"by name alone; {len(definers)} definition{'' if len(definers) == 1 else 's'}"
 
     def _sees(self, file: int, target: int) -> bool:

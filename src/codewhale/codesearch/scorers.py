@@ -71,7 +71,7 @@ class Scorer:
     async def scores(self, query: str, texts: Sequence[Mapping[str, Any]]) -> list[float]:
         """A score for each passage. Raises ScorerError."""
         if self._failures >= _MOST_FAILURES:
-            raise ScorerError(f"{self.slot.key} failed {_MOST_FAILURES} times and is left alone")
+            raise ScorerError(f"{self.slot.key} failed {_MOST_FAILURES} times and is not used any more")
         async with self._lock:
             answered = False
             try:
@@ -180,7 +180,7 @@ class Scorers:
             try:
                 scores = await scorer.scores(query, texts)
             except ScorerError as error:
-                problems.append(f"{error}. The answer is without it.")
+                problems.append(f"{error}. The answer does not use it.")
                 continue
             signals.append(scorer.slot.signal)
             for reasons, reason in zip(added, _reasons(scorer.slot, scores), strict=True):

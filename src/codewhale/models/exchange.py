@@ -140,7 +140,7 @@ class Exchange:
     async def _open(self) -> HttpAnswer:
         """Send the request and read the head of its answer. Raises ProviderFailure for anything but a 200."""
         first = self._limits.first
-        answer = self._answer = await self._bounded(self._send(), first, first, "did not begin to answer")
+        answer = self._answer = await self._bounded(self._send(), first, first, "did not start to answer")
         if answer.status != 200:
             raise ProviderFailure(await self._refusal(answer))
         self.answered = True

@@ -263,7 +263,7 @@ class ShellTools:
 def _nobody(args: ExecShell) -> ToolError:
     return ToolError(
         "not_available",
-        "interactive needs a person at a terminal, and nobody is here. Run it without; a command that asks questions "
+        "interactive needs a user at a terminal, and there is none. Run it without; a command that asks questions "
         "takes its answers from stdin, or from exec_shell_interact when started with background or tty.",
         field="interactive",
         expected="false or absent",

@@ -108,7 +108,7 @@ def _nothing(plan: UndoPlan) -> ToolError:
     path = next((refusal.path for refusal in plan.refused if refusal.path), "")
     return ToolError(
         "execution_failed",
-        f"Nothing can be taken back: {told}",
+        f"Nothing can be undone: {told}",
         field="turn_offset",
         expected="changes that still stand as they were made",
         fix=Look("read_file", {"path": path}) if path else None,
@@ -118,6 +118,6 @@ def _nothing(plan: UndoPlan) -> ToolError:
 def _unavailable(error: SnapshotError) -> ToolError:
     return ToolError(
         "not_available",
-        f"Changes cannot be taken back here: {error}",
+        f"Changes cannot be undone here: {error}",
         expected="a journal of the changes that calls made",
     )

@@ -120,13 +120,13 @@ def own_allowances(settings: SandboxSettings, profile: str) -> tuple[str, ...]:
 
 def told(settings: SandboxSettings) -> list[str]:
     """The settings in lines for people."""
-    network = {"off": "never", "ask": "with an approval, and offered where it was missed", "on": "always"}
+    network = {"off": "never", "ask": "after approval; offered when a command needed it", "on": "always"}
     lines = [f"network: {settings.network} ({network[settings.network]})"]
     for name in ("writable", "caches", "hidden"):
         if found := getattr(settings, name):
             lines.append(f"{name}: {', '.join(found)}")
     if settings.hidden and sandbox().mechanism not in ("", BUBBLEWRAP):
-        lines.append(f"hidden places can be seen: {sandbox().mechanism} cannot hide them")
+        lines.append(f"hidden places are visible: {sandbox().mechanism} cannot hide them")
     return lines
 
 
@@ -197,7 +197,7 @@ async def _abstract(workspace: str) -> tuple[str, ...]:
         reached = (
             await _run((interpreter(), "-I", "-S", "-c", line), PROFILES[2], workspace, ("network",))
         ).exit_code == 0
-    return ("commands that have the network reach abstract sockets of this machine",) if reached else ()
+    return ("commands with network access can reach abstract sockets of this machine",) if reached else ()
 
 
 async def _network(profile: str, workspace: str) -> Attempt:

@@ -191,7 +191,7 @@ class Journal:
                 await importing.close_stdin()
                 _checked(await importing.wait())
         except (OSError, BrokenPipeError) as error:
-            raise SnapshotError(f"the changes of a call cannot be kept in {self.folder}: {error}") from error
+            raise SnapshotError(f"the changes of a call cannot be stored in {self.folder}: {error}") from error
         finally:
             coming.cancel()
             if importing is not None:
@@ -276,7 +276,7 @@ def _checked(done: Completed) -> Completed:
     if done.exit_code != 0:
         reason = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
         kind = JournalDamagedError if done.exit_code == _FATAL else SnapshotError
-        raise kind(f"git failed on the journal of changes: {reason or f'exit code {done.exit_code}'}")
+        raise kind(f"git failed on the record of changes: {reason or f'exit code {done.exit_code}'}")
     return done
 
 
@@ -284,7 +284,7 @@ def _entry(text: bytes) -> JournalEntry:
     try:
         return msgspec.json.decode(text, type=JournalEntry)
     except msgspec.MsgspecError as error:
-        raise JournalDamagedError(f"an entry of the journal of changes cannot be read: {error}") from error
+        raise JournalDamagedError(f"an entry of the record of changes cannot be read: {error}") from error
 
 
 def _batch(contents: Iterator[JournalContent]) -> list[JournalContent]:
