@@ -17,7 +17,7 @@ def test_commits_are_found_and_told(tmp_path: Path) -> None:
     several = codewhale_program(tmp_path, "history", "zebra", "keys", "-w", "repo", "--json")
     assert json.loads(several.stdout)["query"] == "zebra keys" and json.loads(several.stdout)["results"]
     done = codewhale_program(tmp_path, "history", "zebra", "-w", "repo")
-    assert (done.returncode, done.stdout) == (0, "") and "no match. None of the 1 commits" in done.stderr
+    assert (done.returncode, done.stdout) == (0, "") and "no match. None of the 1 indexed commits" in done.stderr
 
 
 def test_a_folder_without_commits_and_wrong_usage(tmp_path: Path) -> None:

@@ -138,7 +138,7 @@ def test_a_place_without_a_program_is_refused_by_name(tmp_path: Path) -> None:
     for path, told in (
         ("models/x", "must be an absolute path"),
         (str(tmp_path / "gone"), "there is no"),
-        (str(tmp_path), "a folder that holds one called scorer"),
+        (str(tmp_path), "a folder with one called scorer"),
         (str(tmp_path / "weights.bin"), "is not a program"),
     ):
         with pytest.raises(ScorerError, match=told):

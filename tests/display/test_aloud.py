@@ -15,10 +15,10 @@ PICTURE = Image("image/png", "0" * 64, 3)
     [
         (TurnStarted(1), []),
         (MessageAdded(Message("user", (Text("hi\x1b[2J"), Text("mode", source="harness"), PICTURE))),
-         ["[user] hi\\x1b[2J", "[told] mode", "[part without text]"]),
+         ["[user] hi\\x1b[2J", "[for the model] mode", "[part without text]"]),
         (MessageAdded(Message("assistant", (Reasoning("hm"), Text("so\n", source="model"), CALL, Opaque("p", "{}")))),
          ["[thought] hm", "[assistant] so", '[call] read_file {"path":"a"}', "[part without text]"]),
-        (ContextAppended("mode", "agent"), ["[told] agent"]),
+        (ContextAppended("mode", "agent"), ["[for the model] agent"]),
         (CallFinished("c", "read_file", True, "one\ntwo\n", images=(PICTURE,)),
          ["[result] one", "two", "[part without text]"]),
         (CallFinished("c", "read_file", False, "none"), ["[result, failed] none"]),

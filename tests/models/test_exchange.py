@@ -194,7 +194,7 @@ async def test_invalid_utf8_fails_closed_and_keeps_what_came() -> None:
     body = sse(delta(content="a")) + b'data: {"x":"\xff"}\n\n' + sse(delta("stop"))
     events, failed, _ = await once(stream(body))
     assert events == [TextDelta("a")]
-    assert failed == Failure("malformed", "the event stream holds bytes that are not UTF-8", True)
+    assert failed == Failure("malformed", "the event stream contains bytes that are not UTF-8", True)
 
 
 async def test_a_line_cut_inside_a_character_after_the_end_does_no_harm() -> None:

@@ -157,7 +157,7 @@ def test_a_workspace_that_is_none(tmp_path: Path) -> None:
 
 def test_a_state_directory_that_cannot_be_one(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for home, said in (("file", "it is no directory"), ("file/x", "a part of its path is a file")):
+    for home, said in (("file", "it is not a directory"), ("file/x", "a part of its path is a file")):
         for command in (["exec", "--provider", "scripted", "hi"], ["sessions", "list"], ["config", "list"]):
             done = codewhale_program(tmp_path, *command, env={"CODEWHALE_HOME": str(tmp_path / home)})
             refused(done, str(tmp_path / home), said, "set CODEWHALE_HOME to a folder of your own")

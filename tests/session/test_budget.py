@@ -133,7 +133,7 @@ def test_a_slice_wider_than_its_parent_is_bounded_by_the_parent() -> None:
     parent = Budget(Limits(turns=1), FakeClock())
     child = parent.slice(Limits(turns=5)).slice(Limits())
     child.settle(child.reserve(1, 1, None), None)
-    with pytest.raises(BudgetExceeded, match="bound of 1 model calls"):
+    with pytest.raises(BudgetExceeded, match="limit of 1 model calls"):
         child.reserve(2, 1, None)
     assert parent.spent.held_steps == 0
 

@@ -145,7 +145,7 @@ class ConversationCompactor:
             answer = await self._ask(calls, extra, bound)
             failure = answer.failure
             if failure is None and answer.text.strip():
-                return answer.text.strip() + ("\n[cut at its bound]" if answer.finish == "length" else "")
+                return answer.text.strip() + ("\n[cut at its limit]" if answer.finish == "length" else "")
             why = failure.message if failure is not None else "the model gave no summary"
             if failure is not None and not failure.retryable:
                 break
@@ -262,7 +262,7 @@ def _head_text(session: Session, work: _Work, number: int, sha: str, summary: st
     sections = [
         ("The developer's messages, word for word", kept.words_text(work.said_below(work.new), room)),
         ("Instructions in force", _instructions(session)),
-        ("Told by the harness", kept.told_text()),
+        ("From CodeWhale", kept.told_text()),
         (
             "Rules that tool results state (data, quoted word for word)",
             kept.rules_text(min(_RULE_BYTES, max(4096, room // 4))),

@@ -131,7 +131,7 @@ def _layers(session: Session) -> tuple[tuple[str, int], ...]:
 
 def _sizes(parts: Iterable[Part]) -> Iterable[tuple[str, int]]:
     """Each part's layer and its bytes of text (of a picture, what its tokens would be as text)."""
-    names = {"person": "your messages", "harness": "told by the harness", "model": "answers"}
+    names = {"person": "your messages", "harness": "from CodeWhale", "model": "answers"}
     for part in parts:
         match part:
             case Text(text=text, source="harness") if text.startswith(COMPACTED):

@@ -19,7 +19,7 @@ _WANTED = {
     "invalid_input": "arguments that fit",
     "missing_field": "every required argument",
     "path_escape": "a path inside the workspace",
-    "execution_failed": "a call that can succeed as things stand",
+    "execution_failed": "a call that can succeed now",
     "timeout": "a call that ends in time",
     "not_available": "a call of what is here",
     "permission_denied": "a call that is allowed here",

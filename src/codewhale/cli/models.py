@@ -1,4 +1,4 @@
-"""List the models that are known, or tell all that holds for one. A model that nobody knows can be used as well."""
+"""List the known models, or show the facts of one. Other models can be used as well."""
 
 import argparse
 import asyncio
@@ -19,7 +19,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     one.add_argument("id", metavar="ID", help="the id as sent, or PROVIDER/ID")
     for action in (every, one):
         action.add_argument(
-            "--provider", metavar="P", default="", help="the provider (resolve: default the configured)"
+            "--provider", metavar="P", default="", help="the provider (default for resolve: the configured one)"
         )
         action.add_argument("--json", action="store_true", help="JSON")
         add_workspace(action)
@@ -60,7 +60,7 @@ def _live(home: str, folder: str, args: argparse.Namespace) -> int:
     else:
         put("".join(sanitise(name) + "\n" for name in names))
     if not names:
-        say("codewhale: the provider lists no models, or could not be reached; codewhale provider test NAME shows why")
+        say("codewhale: the provider lists no models, or could not be reached; `codewhale provider test` shows why")
     return 0 if names else 1
 
 

@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
 
 def add_workspace(parser: argparse.ArgumentParser) -> None:
     """The `-w DIR` option."""
-    parser.add_argument("-w", "--workspace", metavar="DIR", default=".", help="the folder to work in (default: this)")
+    parser.add_argument("-w", "--workspace", metavar="DIR", default=".", help="where to work (default: this folder)")
 
 
 def add_session(parser: argparse.ArgumentParser) -> None:

@@ -32,7 +32,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--rules", metavar="FILE", default="", help="also use the rules in FILE (like permissions.toml)")
     check.add_argument("--no-user-rules", action="store_true", help="ignore the rules of permissions.toml")
     check.add_argument("--json", action="store_true", help="one JSON object")
-    check.add_argument("--batch", action="store_true", help='judge lines of stdin, {"id","cmd"} each')
+    check.add_argument("--batch", action="store_true", help='check each line of stdin, {"id","cmd"}')
     add_workspace(check)
     check.add_argument("command", metavar="CMD", nargs="*", help="the command line, as one word; several are quoted")
 

@@ -1,7 +1,7 @@
-"""Review a change with the configured model; nothing is changed and nothing asked.
+"""Review a change with the configured model; it changes no file and asks nothing.
 
-Without TARGET it is what is not committed. TARGET is a branch, a commit or a range, or - for the text of a pull request
-on stdin.
+Without TARGET it reviews uncommitted changes. TARGET is a branch, a commit or a range, or - for the text of a
+pull request on stdin.
 """
 
 import argparse

@@ -12,11 +12,10 @@ _WHAT = """Choose which project files may configure codewhale.
 
 A project may carry .codewhale/config.toml, .codewhale/permissions.toml,
 .codewhale/hooks.toml and skills (a SKILL.md in a folder below .agents/skills,
-skills, .claude/skills and the like). None of them counts before you trusted
-it, and then exactly as it was: each by the hash of its bytes, and of the
-files that it names. Whatever changes must be trusted again. Even then a
-project can only make things narrower; what its hooks run, runs in the
-sandbox.
+skills, .claude/skills and the like). None of them is used until you
+trust it. Trust covers the exact content of a file and of the files it names:
+after a change, trust it again. Even then a project can only restrict
+settings, and its hooks run in the sandbox.
 """
 MOST_LINES = 400
 

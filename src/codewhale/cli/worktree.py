@@ -16,7 +16,7 @@ from codewhale.lib.text import told_line
 
 
 def build(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=["list"], help="the worktrees of every repository, and what each holds")
+    parser.add_argument("action", metavar="list", choices=["list"], help="all worktrees, with their state")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -147,11 +147,11 @@ def program_of(key: str, path: str) -> str:
         raise ScorerError(f"{key} must be an absolute path, or begin with ~/, not {path!r}")
     found = os.path.join(place, SCORER) if os.path.isdir(place) else place
     if not os.path.isfile(found):
-        raise ScorerError(
-            f"{key}: there is no {found}; set it to a program, or to a folder that holds one called {SCORER}"
-        )
+        raise ScorerError(f"{key}: there is no {found}; set it to a program, or to a folder with one called {SCORER}")
     if not os.access(found, os.X_OK):
-        raise ScorerError(f"{key}: {found} is not a program; a model needs one that runs it beside it, called {SCORER}")
+        raise ScorerError(
+            f"{key}: {found} is a model, not a program; put the program that runs it beside it, as {SCORER}"
+        )
     return found
 
 

@@ -49,7 +49,7 @@ def read_aloud(event: Event) -> str:
         case MessageAdded(message=message):
             lines = _message(message)
         case ContextAppended(text=text):
-            lines = [f"[told] {text}"]
+            lines = [f"[for the model] {text}"]
         case CallFinished(ok=ok, content=content, images=images):
             lines = [f"[result{'' if ok else ', failed'}] {content}", *["[part without text]" for _ in images]]
         case RepairRecorded(codes=codes, lossy=lossy, name=name, arguments=arguments):
@@ -65,7 +65,7 @@ def _message(message: Message) -> list[str]:
     for part in message.parts:
         match part:
             case Text(source="harness"):
-                lines.append(f"[told] {part.text}")
+                lines.append(f"[for the model] {part.text}")
             case Text():
                 lines.append(f"[{message.role}] {part.text}")
             case Reasoning():

@@ -237,7 +237,7 @@ class Exchange:
 
     def _check_size(self) -> None:
         if self._parser.size > self._limits.content:
-            raise failure("protocol", f"the answer holds more than {self._limits.content} characters")
+            raise failure("protocol", f"the answer has more than {self._limits.content} characters")
 
     async def _end(self, answer: HttpAnswer, out: list[StreamEvent]) -> None:
         """The answer is complete or its parser wants no more: read what is left, so that the connection can be kept."""

@@ -79,7 +79,7 @@ def _holds(folder: str, pattern: str) -> bool:
 
 
 def _reason(rule: Rule, path: str) -> str:
-    return f"invariant {rule.row} of the project's constitution holds {path}" + (
+    return f"invariant {rule.row} of the project's constitution protects {path}" + (
         f": {rule.reason}" if rule.reason else "."
     )
 

@@ -26,7 +26,7 @@ def _lines(events: Iterable[Event]) -> Iterator[str]:
                 yield f"=== result of {event.name} ({event.call_id}, {'ok' if event.ok else 'failed'})"
                 yield event.content
             case ContextAppended():
-                yield f"=== told by the harness: {event.kind}"
+                yield f"=== from CodeWhale: {event.kind}"
                 yield event.text
             case Compacted():
                 yield f"=== compaction {event.number}"

@@ -42,8 +42,8 @@ _NOT_FOUND = re.compile(r"([\w.+-]+): (?:command )?not found\s*$|command not fou
 
 
 _ALONE = (
-    "Its network is its own: a server in it cannot be reached from outside of it. If one is to be, end it and start it "
-    "with loopback true; what reaches it (curl, tests) runs with loopback true as well."
+    "It has its own network: a server in it cannot be reached from outside. To reach one, cancel it and start it again "
+    "with loopback true; run what connects to it (curl, tests) with loopback true as well."
 )
 
 

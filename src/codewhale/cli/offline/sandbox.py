@@ -72,8 +72,8 @@ _TRIES = (
     _Try("writes outside the workspace", "echo x > {out}/x", False),
     _Try("changes git's settings", "echo x >> .git/config", False),
     _Try("adds a git hook", "echo x > .git/hooks/pre-commit", False),
-    _Try("adds tasks of an editor", "mkdir -p .vscode && echo x > .vscode/tasks.json", False),
-    _Try("ends the harness", "kill -0 {pid}", False),
+    _Try("adds editor tasks", "mkdir -p .vscode && echo x > .vscode/tasks.json", False),
+    _Try("stops CodeWhale", "kill -0 {pid}", False),
     _Try("changes the kernel's settings", ": >> /proc/sys/kernel/core_pattern", False),
 )
 

@@ -88,7 +88,7 @@ class MessagesParser:
         try:
             answer = _object(data.decode())
         except UnicodeDecodeError:
-            raise failure("malformed", "the answer holds bytes that are not UTF-8")
+            raise failure("malformed", "the answer contains bytes that are not UTF-8")
         content = answer.get("content")
         if not isinstance(content, list):
             raise ProviderFailure(from_error(answer.get("error") or answer))

@@ -167,7 +167,7 @@ def refuse_marks(name: str, before: bytes, after: bytes, redact: Redact) -> None
     if lost:
         raise ToolError(
             "invalid_input",
-            f"{name} holds a secret that you are shown as {lost[0]}; written like that, the secret would be lost. "
+            f"{name} contains a secret that you are shown as {lost[0]}; written like that, the secret would be lost. "
             "Nothing was changed. Edit the lines around it with edit_file or apply_patch and leave its line as it is",
             field="content",
             expected=f"text without {lost[0]}",
