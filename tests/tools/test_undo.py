@@ -90,7 +90,7 @@ async def test_conflicts_are_shown_and_told(scene: Scene) -> None:
 async def test_several_turns_and_too_many(scene: Scene) -> None:
     scene.write("a", "0\n")
     error = await refused(scene)
-    assert error.kind == "execution_failed" and error.message.startswith("Nothing differs")
+    assert error.kind == "execution_failed" and error.message.startswith("Nothing to undo")
     for scene.turn in (1, 2):
         await scene.edit("a", f"{scene.turn}\n")
     error = await refused(scene, turn_offset=3)
