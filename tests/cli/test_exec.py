@@ -124,7 +124,7 @@ def test_text_tells_why_on_stderr(tmp_path: Path) -> None:
     scripted(tmp_path, '{"text":"half","error":"rate_limit"}')
     done = codewhale_program(tmp_path, "exec", "hi")
     assert (done.returncode, done.stdout) == (75, "")
-    assert done.stderr.startswith("codewhale: ")
+    assert done.stderr.startswith("codewhale: infra: ")
 
 
 @pytest.mark.parametrize("flag", [["--auto"], ["--mode", "yolo"]])

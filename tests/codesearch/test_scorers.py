@@ -139,7 +139,7 @@ def test_a_place_without_a_program_is_refused_by_name(tmp_path: Path) -> None:
         ("models/x", "must be an absolute path"),
         (str(tmp_path / "gone"), "there is no"),
         (str(tmp_path), "a folder with one called scorer"),
-        (str(tmp_path / "weights.bin"), "is not a program"),
+        (str(tmp_path / "weights.bin"), "is a model, not a program"),
     ):
         with pytest.raises(ScorerError, match=told):
             program_of("rerank", path)

@@ -198,7 +198,7 @@ async def test_every_other_end_has_its_code_and_is_told_on_stderr(status: str, c
 async def test_a_partial_answer_is_printed_with_its_failure() -> None:
     end = finished(answer="half", status="failed", code=1, error="cut")
     _, out, said = await run(Playing([OPENED], [*begun(), end]))
-    assert (out.text, said) == ("half\n", "codewhale: cut\n")
+    assert (out.text, said) == ("half\n", "codewhale: failed: cut\n")
 
 
 async def test_what_happens_is_told_on_stderr_safely() -> None:

@@ -72,7 +72,7 @@ CONFIGS: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
     ),
     "an unencrypted URL": (
         lambda path: path.write_text('provider = "p"\n[providers.p]\nbase_url = "http://example.com"'),
-        ("would send the key unencrypted: use https",),
+        ("is not encrypted: others in the network could read the key",),
     ),
 }
 

@@ -160,7 +160,7 @@ class Headless:
         elif self._options.output == "text":
             await self._print_text(result)
             if self._turned and result["status"] != "done":
-                self._progress.say(f"codewhale: {result['error'] or result['status']}")
+                self._progress.say(f"codewhale: {result['status']}: {result['error'] or 'no reason given'}")
             if result["usage"]["cost"]:
                 self._progress.say(_spent(result["usage"]))
         if self._jobs:
