@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
 async def _state(tree: Worktree) -> str:
     if tree.in_use:
         return "in use"
-    return "unfinished" if tree.state != "ready" else await tree.kept(tree.base) or "nothing of its own"
+    return "unfinished" if tree.state != "ready" else await tree.kept(tree.base) or "no changes"
 
 
 def in_worktree(name: str, folder: str, work: Callable[[str], int]) -> int:
@@ -41,5 +41,5 @@ def in_worktree(name: str, folder: str, work: Callable[[str], int]) -> int:
         return work(held.tree.workspace)
     finally:
         kept = asyncio.run(finish(held))
-        more = f"kept ({kept}): {held.tree.path}; go on with --worktree {held.tree.name}" if kept else "removed"
+        more = f"kept ({kept}): {held.tree.path}; continue with --worktree {held.tree.name}" if kept else "removed"
         say(f"codewhale: worktree {held.tree.name} {more}")

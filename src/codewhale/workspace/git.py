@@ -117,7 +117,7 @@ async def git(
         raise _unavailable(not_installed("git"))
     repository = find_repository(cwd)
     if repository is None:
-        raise _unavailable(f"{cwd} is not inside a git repository, or only in one that does not name it back.")
+        raise _unavailable(f"{cwd} is not inside a git repository, or its repository does not point back to it.")
     await refuse_specials(repository)
     overrides = _options(_CONFIG) + _options(await _filter_overrides(program, repository, cwd, seconds))
     argv = (program, "--no-pager", *overrides, args[0], *command, *args[1:])
