@@ -35,7 +35,7 @@ SHOWN_FILES = 40
 _REMEMBERED = 100
 _LISTED, _HASHED_BYTES = 100, 16 << 20
 SHOWN_BYTES, ROOM = 256 << 10, 256 << 10
-TOO_MANY = "{} changed too many files at once to be taken back"
+TOO_MANY = "{} changed too many files at once to be undone"
 
 
 class UndoneFile(Struct, frozen=True):
@@ -104,7 +104,7 @@ class Undo:
         """Look at what the call may change. Never stands in its way."""
         root, paths = os.path.realpath(call.workspace), _scope(call)
         for away in sorted(filter(None, (real_outside(path, root) for path in paths or ()))):
-            self._tell_once(call, os.path.dirname(away), "it lies outside the workspace")
+            self._tell_once(call, os.path.dirname(away), "it is outside the workspace")
         history = self._history(root)
         if paths is None and (root in self._unwatched or (reason := history.refusal())):
             if root not in self._unwatched:
@@ -269,7 +269,7 @@ class Undo:
                 refused.append(UndoRefusal(one.path, NOT_KEPT))
                 return
         if not history.is_ours(one.path):
-            refused.append(UndoRefusal(one.path, "it is never written"))
+            refused.append(UndoRefusal(one.path, "it is a protected path, which is never written"))
             return
         written = await run_to_end(write_back, history.root, one.path, one.now, one.then, data)
         if written.reason:
@@ -281,7 +281,7 @@ class Undo:
         try:
             await history.look(paths, author)
         except TooMuchError as error:
-            raise SnapshotError(f"the files cannot be looked at: {error}") from error
+            raise SnapshotError(f"the files cannot be read: {error}") from error
 
     async def _present(self, workspace: str) -> FileHistory:
         root = os.path.realpath(workspace)
