@@ -86,7 +86,7 @@ def damage_faults(door: Door, session: str, rows: Rows, spoilt: set[int]) -> lis
     try:
         status = asyncio.run(take_up(door, session))
     except SessionError as error:
-        unreadable = len(spoilt) == len(rows) and "no record that can be read" in str(error)
+        unreadable = len(spoilt) == len(rows) and "no readable record" in str(error)
         return None if unreadable else [f"refused: {error}"]
     except Exception as error:
         return [f"{type(error).__name__}: {error}"]

@@ -1,17 +1,18 @@
-"""Every text that a person can read, each with its place, from one list: the word files of each language, the help of
-each command, and the phrases in the source (errors, reasons, notices, results). Read it as a stranger would."""
+"""Every text that a person can read, each with its file and line, from one list: the word files of each language, the
+reasons of the tables of harm, and the phrases in the source (help, errors, notices, results)."""
 
 import argparse
 import ast
+import json
 import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 
-from codewhale.display.words import LANGUAGES, catalogue
+from codewhale.display.words import LANGUAGES
 
 ROOT = Path(__file__).resolve().parent.parent
 SOURCE = ROOT / "src" / "codewhale"
-WORDS = SOURCE / "display" / "words"
 # Two plain words beside each other: what tells a phrase from a name, a pattern or a key.
 PHRASE = re.compile(r"[A-Za-z'\u4e00-\u9fff]{2,}[,:;]? [a-z{(]")
 # What only looks like a phrase: a query, a style of the interface, a style sheet, a pattern, a program.
@@ -23,21 +24,34 @@ OTHER = re.compile(
 Text = tuple[str, str]
 
 
-def words() -> Iterator[Text]:
+def words(source: Path) -> Iterator[Text]:
     """The entries of the word files: the English text, then the same in each other language."""
-    for path in sorted((WORDS / LANGUAGES[0]).glob("*.json")):
-        panels = [catalogue(language, path.stem) for language in LANGUAGES]
-        for key, entry in panels[0].items():
-            for language, panel in zip(LANGUAGES, panels, strict=True):
-                value = panel.get(key, entry)
-                yield f"{language} {path.stem}.{key}", value if isinstance(value, str) else " / ".join(value.values())
+    folder = source / "display" / "words"
+    for path in sorted((folder / LANGUAGES[0]).glob("*.json")):
+        files = [folder / language / path.name for language in LANGUAGES]
+        panels = [(file, file.read_text("utf-8").splitlines()) for file in files if file.exists()]
+        entries = [json.loads("\n".join(lines)) for _, lines in panels]
+        for key in dict.fromkeys(key for panel in entries for key in panel):
+            for (file, lines), panel in zip(panels, entries, strict=True):
+                if key in panel:
+                    value = panel[key]
+                    line = next(n for n, row in enumerate(lines, 1) if row.lstrip(" {").startswith(f'"{key}":'))
+                    text = value if isinstance(value, str) else " / ".join(value.values())
+                    yield f"{file.relative_to(source)}:{line}", f"{key}  {text}"
 
 
-def phrases(path: Path) -> Iterator[Text]:
+def reasons(path: Path, source: Path) -> Iterator[Text]:
+    """What the rows of a table of harm give as their reason."""
+    for number, line in enumerate(path.read_text("utf-8").splitlines(), 1):
+        if line.startswith("why = "):
+            yield f"{path.relative_to(source)}:{number}", str(tomllib.loads(line)["why"])
+
+
+def phrases(path: Path, source: Path) -> Iterator[Text]:
     """The string literals of a file that are phrases, docstrings and queries left out; values stand as {...}."""
     tree = ast.parse(path.read_bytes())
     silent = {id(part) for node in ast.walk(tree) for part in _silent(node)}
-    place = path.relative_to(SOURCE)
+    place = path.relative_to(source)
     for node in ast.walk(tree):
         if id(node) in silent or not isinstance(node, ast.Constant | ast.JoinedStr):
             continue
@@ -68,13 +82,19 @@ def _text(node: ast.Constant | ast.JoinedStr) -> str:
     )
 
 
+def listed(source: Path) -> list[Text]:
+    """The whole list of a source tree: (file and line, text)."""
+    tables = (text for path in sorted(source.rglob("*.toml")) for text in reasons(path, source))
+    literals = (text for path in sorted(source.rglob("*.py")) for text in phrases(path, source))
+    return [*words(source), *tables, *literals]
+
+
 def main() -> None:
     """Print the list, or the part of it whose places hold a word."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("place", nargs="?", default="", help="only places that hold this")
     wanted = parser.parse_args().place
-    listed = [*words(), *(text for path in sorted(SOURCE.rglob("*.py")) for text in phrases(path))]
-    for place, text in listed:
+    for place, text in listed(SOURCE):
         if wanted in place:
             print(f"{place}  {' '.join(text.split())}")
 

@@ -104,7 +104,7 @@ async def test_what_cannot_be_judged_does_not_run(home: Path, workspace: Path) -
         stage.gate.fault = ZeroDivisionError("by zero")
         outcome = await begin(stage, stage.open(), "read_file")
         assert stage.tools.begun == []
-    assert outcome.denied and "could not be decided" in finished(outcome).content
+    assert outcome.denied and "Could not decide" in finished(outcome).content
 
 
 @pytest.mark.parametrize(("allowed", "runs"), [(True, 2), (False, 1)])

@@ -322,7 +322,7 @@ async def test_a_budget_that_has_no_room_for_a_summary_leaves_the_conversation(h
         session = stage.open(limits=Limits(turns=2))
         await turn(stage, session, "One")
         await turn(stage, session, "Two")
-        with pytest.raises(SessionError, match="bound of 2 model calls"):
+        with pytest.raises(SessionError, match="limit of 2 model calls"):
             await stage.engine.compact(session.id, "")
 
 

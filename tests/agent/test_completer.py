@@ -114,7 +114,7 @@ async def test_a_call_is_paid_and_a_bound_is_kept(home: Path, workspace: Path) -
         session = opened(stage, price=price, turns=1)
         here = completions(stage)
         await here.infill(session.id, "a", "b", max_tokens=9)
-        with pytest.raises(ToolError, match="bound of 1 model calls") as caught:
+        with pytest.raises(ToolError, match="limit of 1 model calls") as caught:
             await here.infill(session.id, "a", "b", max_tokens=9)
         (usage,), (settled,) = logged(session, UsageReported), logged(session, BudgetSettled)
         assert len(stage.provider.requests) == 1
@@ -127,7 +127,7 @@ async def test_a_bound_on_money_counts_the_longest_answer(home: Path, workspace:
     async with staged(home, workspace, [{"text": "x"}]) as stage:
         session = opened(stage, price=Price(miss=0.0, hit=0.0, output=1_000_000.0), cost=5.0)
         here = completions(stage)
-        with pytest.raises(ToolError, match="cost bound"):
+        with pytest.raises(ToolError, match="cost limit"):
             await here.infill(session.id, "a", "b", max_tokens=6)
         assert stage.provider.requests == []
         await here.infill(session.id, "a", "b", max_tokens=4)

@@ -59,7 +59,7 @@ async def test_a_refusal_that_names_no_window_is_told_with_both_figures(home: Pa
     assert "Input is too long for requested model." in result["error"]
     assert "tokens of the model's 131,072 (configured)" in result["error"]
     assert "provider test wired --save" in result["error"] and "providers.wired.context_window" in result["error"]
-    assert "shortened as far as it goes" not in result["error"]
+    assert "shortening it as far as possible" not in result["error"]
     assert not [event for event in only(events, Notice) if "too small" in event.text]
 
 
@@ -75,7 +75,7 @@ async def test_a_short_conversation_that_was_compacted_in_vain_is_no_measure_of_
     assert "Requested tokens exceed context window." in result["error"]
     assert "tokens of the model's 131,072 (configured)" in result["error"]
     assert "provider test wired --save" in result["error"]
-    assert "shortened as far as it goes" not in result["error"]
+    assert "shortening it as far as possible" not in result["error"]
     assert not [event for event in only(events, Notice) if event.code == "window_too_small"]
 
 

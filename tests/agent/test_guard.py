@@ -92,7 +92,7 @@ def test_failing_and_succeeding_repeats_count_alike() -> None:
 
 def test_what_the_model_is_told_carries_the_count_and_the_tool() -> None:
     assert "repeat 3 of read_file" in note("read_file", 3)
-    assert "asked 5 times" in block("read_file", 5)
+    assert "called 5 times" in block("read_file", 5)
     assert block("read_file", 5).startswith("Error (loop guard): read_file was not run")
 
 

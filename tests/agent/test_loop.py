@@ -71,7 +71,7 @@ async def test_an_interrupted_batch_keeps_the_results_that_had_come(home: Path, 
         events = await ended(stage, session.id)
     assert dict(finished(events))["call_1"] == "first"
     assert dict(finished(events))["call_3"] == "third"
-    assert dict(finished(events))["call_2"].startswith("Interrupted by the person")
+    assert dict(finished(events))["call_2"].startswith("The user interrupted this")
     assert dict(finished(events))["call_4"].startswith("Interrupted before it started")
     assert len(finished(events)) == 4
     assert [event.status for event in events if isinstance(event, TurnFinished)] == ["interrupted"]

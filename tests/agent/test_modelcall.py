@@ -58,7 +58,7 @@ async def test_nothing_is_sent_that_the_budget_has_no_room_for(home: Path, works
         session = stage.open(limits=Limits(turns=1))
         await stage.engine.send(SendMessage(session.id, "Go"))
         await until(lambda: not stage.engine.turn(session.id).busy)
-        with pytest.raises(BudgetExceeded, match="bound of 1 model calls"):
+        with pytest.raises(BudgetExceeded, match="limit of 1 model calls"):
             await ModelCalls(stage.engine.turn(session.id)).ask(purpose="summary", extra="Say it shorter.")
         assert len(stage.provider.requests) == 1
 

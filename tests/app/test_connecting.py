@@ -46,7 +46,7 @@ def test_an_address_is_read_as_people_write_it(written: str, urls: list[str]) ->
 
 
 @pytest.mark.parametrize(
-    ("written", "why"), [("", "is empty"), ("http://a b", "has blanks"), ("ftp://a", "ftp:// cannot be asked")]
+    ("written", "why"), [("", "is empty"), ("http://a b", "has spaces"), ("ftp://a", "ftp:// is not supported")]
 )
 def test_what_is_no_address(written: str, why: str) -> None:
     with pytest.raises(ConfigError, match=why):
@@ -109,7 +109,7 @@ async def test_a_port_that_is_closed_and_a_server_that_never_answers(tmp_path: P
         port = taken.getsockname()[1]
     view = await check(tmp_path, address=str(port))
     assert f"cannot connect to 127.0.0.1:{port}: Connection refused" in view.why
-    assert "has blanks" in (await check(tmp_path, address="http://local host")).why
+    assert "has spaces" in (await check(tmp_path, address="http://local host")).why
     async with ModelServer(mode="silent") as server:
         begun = time.monotonic()
         assert "no answer within" in (await check(tmp_path, address=server.address)).why

@@ -64,7 +64,7 @@ async def test_what_was_left_is_set_aside_and_said(mechanism: str, tmp_path: Pat
     text = f"cd sub; {files}" if mechanism == LANDLOCK else text
     done = await run(Launch(("/bin/bash", "-c", text), str(workspace), profile="workspace-write"))
     assert done.exit_code == 0 and done.stdout == b"done\n"
-    assert b"sub/new/.git/config (core.fsmonitor): set aside as config.set-aside" in done.stderr
+    assert b"sub/new/.git/config (core.fsmonitor): moved to config.set-aside" in done.stderr
     git = workspace / "sub" / "new" / ".git"
     assert "fsmonitor" in (git / "config.set-aside").read_text() and "fsmonitor" not in (git / "config").read_text()
     assert (

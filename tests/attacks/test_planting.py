@@ -124,7 +124,7 @@ async def test_a7_a_command_of_the_model_that_leaves_settings_is_told(home: Path
     (result,) = await played(
         home, workspace, call("exec_shell", command=text), mode=Mode.AGENT, authority=Authority.AUTO
     )
-    assert result.ok and "sub/config (alias.x): set aside as config.set-aside" in result.content
+    assert result.ok and "sub/config (alias.x): moved to config.set-aside" in result.content
     assert (workspace / "sub" / "config.set-aside").exists() and not (workspace / "sub" / "config").exists()
 
 

@@ -47,7 +47,7 @@ def test_c4_even_a_trusted_project_widens_nothing(tmp_path: Path) -> None:
     assert {key for key in after if after[key] != before.get(key)} <= FREE and before.keys() <= after.keys()
     done = codewhale_program(tmp_path, "exec", "-w", str(work), "hi")
     assert (done.returncode, done.stdout) == (3, "mine\n"), done.stderr
-    assert "a project may only make things narrower; ignored: approval, auto, hooks, mcp, mode" in done.stderr
+    assert "a project can only restrict settings; ignored: approval, auto, hooks, mcp, mode" in done.stderr
     assert marks(tmp_path) == []
 
 

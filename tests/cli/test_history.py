@@ -17,15 +17,15 @@ def test_commits_are_found_and_told(tmp_path: Path) -> None:
     several = codewhale_program(tmp_path, "history", "zebra", "keys", "-w", "repo", "--json")
     assert json.loads(several.stdout)["query"] == "zebra keys" and json.loads(several.stdout)["results"]
     done = codewhale_program(tmp_path, "history", "zebra", "-w", "repo")
-    assert (done.returncode, done.stdout) == (0, "") and "no match. None of the 1 commits" in done.stderr
+    assert (done.returncode, done.stdout) == (0, "") and "no match. None of the 1 indexed commits" in done.stderr
 
 
 def test_a_folder_without_commits_and_wrong_usage(tmp_path: Path) -> None:
     (tmp_path / "plain").mkdir()
     (tmp_path / "plain" / "a.py").write_text("x = 1\n")
     done = codewhale_program(tmp_path, "history", "x", "-w", "plain")
-    assert done.returncode == 0 and "no match. No commit is known here" in done.stderr
+    assert done.returncode == 0 and "no match. There are no commits" in done.stderr
     told = json.loads(codewhale_program(tmp_path, "history", "x", "-w", "plain", "--json").stdout)
-    assert told["results"] == [] and told["hint"].startswith("No commit is known here")
+    assert told["results"] == [] and told["hint"].startswith("There are no commits")
     for words in ([], [" "], ["x", "--max-results", "0"], ["x", "--max-results", "101"]):
         assert codewhale_program(tmp_path, "history", *words).returncode == 2

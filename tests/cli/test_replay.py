@@ -38,7 +38,9 @@ def test_replay_of_a_real_session(tmp_path: Path) -> None:
     assert lines[0] == "1. read-file -> read_file"
     assert '   arguments  {"path":"a.txt"}' in lines
     assert "   now        the same" in lines
-    assert lines[-1].startswith("1 calls: 1 understood (1 by another name, 1 repaired), 0 refused, 0 unlike then;")
+    assert lines[-1].startswith(
+        "1 calls: 1 understood (1 by another name, 1 repaired), 0 refused, 0 with another outcome;"
+    )
     rows = codewhale_program(tmp_path, "sessions", "replay", "latest", "--json").stdout
     assert rows.isascii()
     assert json.loads(rows)["canonical"] == "read_file"

@@ -23,7 +23,7 @@ def test_the_check_is_one_object_or_rows(tmp_path: Path) -> None:
     tool = tmp_path / "person" / ".cargo" / "bin"
     tool.mkdir(parents=True)
     rows = codewhale_program(tmp_path, "sandbox", "check").stdout.splitlines()
-    assert not found["mechanism"] or f"home  unasked commands see of your home: {tool}" in rows
+    assert not found["mechanism"] or f"home  commands that run without asking can see: {tool}" in rows
     assert rows[-1] == f"{found['mechanism']} confines commands" or not found["ok"]
 
 

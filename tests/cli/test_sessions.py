@@ -186,7 +186,7 @@ def test_a_session_gets_a_title_a_copy_and_a_document(tmp_path: Path) -> None:
         (["export", "ID", "--format", "pdf"], "there is no format 'pdf'"),
         (["export", "ID", "-o", "notes.txt"], "there is no format in the name"),
         (["export", "ID", "-o", "/", "--format", "md"], "it is a folder"),
-        (["export", "ID", "-o", "nowhere/x.md"], "its folder is not there"),
+        (["export", "ID", "-o", "nowhere/x.md"], "its folder does not exist"),
     ],
 )
 def test_what_cannot_be_made_of_a_session_is_named(tmp_path: Path, arguments: list[str], wrong: str) -> None:

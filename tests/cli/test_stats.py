@@ -60,7 +60,7 @@ def test_money_bounds_an_exec_whose_price_is_known(tmp_path: Path) -> None:
     priced(tmp_path)
     done = codewhale_program(tmp_path, "exec", "--max-cost", "0.0001", "Go")
     assert done.returncode == 4
-    assert "Stopped before the next model call: the next call would cross the cost bound of 0.0001" in done.stderr
+    assert "Stopped before the next model call: the next call would exceed the cost limit of 0.0001" in done.stderr
 
 
 @pytest.mark.parametrize("when", ["yesterday", "7", "7x", "2026-13", "--json"])

@@ -50,8 +50,11 @@ def test_system_is_the_system_text(tmp_path: Path) -> None:
 def test_what_there_is_not_is_said(tmp_path: Path) -> None:
     for arguments, said in (
         (["head", "--dialect", "morse"], "--dialect morse"),
-        (["list", "--profile", "tiny"], "there is no profile 'tiny'; it is one of default, arcee, compact, intent"),
-        (["head", "--profile", "tiny"], "there is no profile 'tiny'"),
+        (
+            ["list", "--profile", "tiny"],
+            "there is no tool profile 'tiny'; it is one of default, arcee, compact, intent",
+        ),
+        (["head", "--profile", "tiny"], "there is no tool profile 'tiny'"),
         (["list", "--provider", "nobody"], "there is no provider 'nobody'"),
         (["list", "--mode", "zen"], "invalid choice"),
     ):

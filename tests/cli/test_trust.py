@@ -54,7 +54,9 @@ def test_listing_and_removing(tmp_path: Path, work: Path) -> None:
     removed = codewhale_program(tmp_path, "trust", "remove", cwd=work)
     assert (removed.returncode, removed.stdout) == (0, f"removed   {path}\n")
     assert codewhale_program(tmp_path, "trust", "remove", cwd=work).returncode == 1
-    assert codewhale_program(tmp_path, "trust", "list", cwd=work).stderr == "codewhale: no project file here\n"
+    assert (
+        codewhale_program(tmp_path, "trust", "list", cwd=work).stderr == "codewhale: no project files in this folder\n"
+    )
 
 
 def test_a_hash_can_be_demanded(tmp_path: Path, work: Path) -> None:
@@ -65,7 +67,7 @@ def test_a_hash_can_be_demanded(tmp_path: Path, work: Path) -> None:
     right = codewhale_program(tmp_path, "trust", "add", ".codewhale/config.toml", "--sha256", row["sha256"], cwd=work)
     assert right.returncode == 0
     other = codewhale_program(tmp_path, "trust", "add", "README.md", cwd=work)
-    assert other.returncode == 2 and "no project file that can be trusted" in other.stderr
+    assert other.returncode == 2 and "not a project file that can be trusted" in other.stderr
 
 
 @pytest.mark.parametrize(("answer", "code"), [(b"y\n", 0), (b"\n", 1), (b"no\n", 1)])

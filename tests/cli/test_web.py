@@ -39,7 +39,7 @@ def test_a_port_that_is_taken(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         done = codewhale_program(tmp_path, "web", "--port", str(taken.getsockname()[1]))
     assert done.returncode == 2
-    assert "another one, or 0 for any, may be free" in done.stderr
+    assert "try another port, or 0 for any free one" in done.stderr
 
 
 @pytest.mark.parametrize("port", ["65536", "x", "-1", "١"])

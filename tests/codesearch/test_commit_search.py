@@ -37,7 +37,7 @@ def test_subjects_and_paths_answer(tmp_path: Path) -> None:
     assert by_path[0].paths == ("src/net/rate_limiter.py", "README.md")
     nothing = find_commits(reader, "zebra")
     assert nothing == find_commits(reader, " ") == find_commits(reader, '"*(') and nothing.best == []
-    assert nothing.hint.startswith(f"None of the {len(COMMITS)} commits known here speaks of it.")
+    assert nothing.hint.startswith(f"None of the {len(COMMITS)} indexed commits matches.")
     reader.close()
 
 
@@ -45,7 +45,7 @@ def test_an_answer_without_a_commit_says_why(tmp_path: Path) -> None:
     _, reader = indexed(tmp_path, [])
     nothing = find_commits(reader, "zebra")
     told = msgspec.json.decode(render_commits("zebra", nothing, ())[0])
-    assert told["hint"] == nothing.hint and nothing.hint.startswith("No commit is known here: the folder is in no git")
+    assert told["hint"] == nothing.hint and nothing.hint.startswith("There are no commits: the folder is not in a git")
     half = msgspec.json.decode(render_commits("zebra", nothing, ("The index is being built: 3 of 9 files.",))[0])
     assert "hint" not in half and half["notes"]  # of an index that is not whole yet it would not be true
     reader.close()

@@ -17,21 +17,21 @@ from support.searchtree import planted
             "lib/auth/**",
             "",
             "",
-            "path_glob lib/auth/** fits none of the 8 files here. Do you mean src/auth/**?",
+            "path_glob lib/auth/** matches none of the 8 files. Do you mean src/auth/**?",
         ),
         (
             "token",
             "elsewhere/*.py",
             "",
             "",
-            "path_glob elsewhere/*.py fits none of the 8 files here. Leave path_glob out",
+            "path_glob elsewhere/*.py matches none of the 8 files. Leave path_glob out",
         ),
-        ("token", "[*", "", "", "path_glob [* fits none of the 8 files here. Leave path_glob out"),
+        ("token", "[*", "", "", "path_glob [* matches none of the 8 files. Leave path_glob out"),
         ("token", "", "rust", "", "No file is in rust: python "),
         ("token", "src/**", "markdown", "", "No file in src/** is in markdown: python "),
-        ("token", "", "", "trait", "No file here that defines a trait holds a word of the query. Leave kind out"),
-        ("zzqx", "", "", "", "No file here holds a word of the query."),
-        ("zzqx", "src/**", "", "", "No file in src/** holds a word of the query."),
+        ("token", "", "", "trait", "No file here that defines a trait contains a query word. Leave kind out"),
+        ("zzqx", "", "", "", "No file here contains a query word."),
+        ("zzqx", "src/**", "", "", "No file in src/** contains a query word."),
     ],
 )
 async def test_the_hint(tmp_path: Path, query: str, path_glob: str, lang: str, kind: str, said: str) -> None:
@@ -50,7 +50,7 @@ async def test_a_folder_without_files_is_told_as_such(tmp_path: Path) -> None:
     search = CodeSearch(str(tmp_path / "state"))
     answer = await search.search(str(tmp_path / "tree"), "token", patience=None)
     await search.aclose()
-    assert answer.hits == () and answer.hint.startswith("There is no file here to search")
+    assert answer.hits == () and answer.hint.startswith("There are no files to search")
 
 
 async def test_the_likeliest_folder_comes_first(tmp_path: Path) -> None:

@@ -56,4 +56,4 @@ def test_touches_say_when(ranker: Ranker) -> None:
     seen = RequestSignals({0: (3, 9)}, {0: (1.0, 4, 7_300.0), 1: (1.0, 1, 30.0)})
     assert detail("session", told, 0, seen) == "touched 4 times, last 2 hours ago"
     assert detail("session", told, 1, seen) == "touched once, 30 seconds ago"
-    assert detail("exact", told, 0, seen) == "holds the query as it is, line 3, 9"
+    assert detail("exact", told, 0, seen) == "contains the exact query, line 3, 9"

@@ -119,8 +119,8 @@ async def test_what_does_not_score_is_said_and_left_out(
     first, _, third = await asked(tree, tmp_path, {"rerank": program(body)}, times=3)
     assert [hit.path for hit in first.hits] == [hit.path for hit in plain.hits]
     (note,) = first.notes
-    assert note.startswith("rerank ") and told in note and note.endswith("The answer is without it.")
-    assert "failed 2 times and is left alone" in third.notes[0]
+    assert note.startswith("rerank ") and told in note and note.endswith("The answer does not use it.")
+    assert "failed 2 times and is not used any more" in third.notes[0]
 
 
 async def test_a_program_that_says_nothing_is_ended(tree: Path, tmp_path: Path, program: Program) -> None:
@@ -138,8 +138,8 @@ def test_a_place_without_a_program_is_refused_by_name(tmp_path: Path) -> None:
     for path, told in (
         ("models/x", "must be an absolute path"),
         (str(tmp_path / "gone"), "there is no"),
-        (str(tmp_path), "a folder that holds one called scorer"),
-        (str(tmp_path / "weights.bin"), "is not a program"),
+        (str(tmp_path), "a folder with one called scorer"),
+        (str(tmp_path / "weights.bin"), "is a model, not a program"),
     ):
         with pytest.raises(ScorerError, match=told):
             program_of("rerank", path)

@@ -24,7 +24,7 @@ async def test_it_shows_places_with_reasons(home: Path, workspace: Path) -> None
         nothing = await run(agent, session, "/search xyzzyplugh")
     assert text.ok and "src/auth/token_store.py:" in text.text.splitlines()[0] and "lexical +" in text.text
     assert json.loads(found.text)["results"][0]["path"] == "src/auth/token_store.py"
-    assert nothing.ok and nothing.text.startswith("no matches. No file here holds a word of the query.")
+    assert nothing.ok and nothing.text.startswith("no matches. No file here contains a query word.")
 
 
 async def test_words_that_are_no_query_are_told_how_to_ask(home: Path, workspace: Path) -> None:

@@ -55,7 +55,7 @@ async def test_the_last_turn_goes_and_the_model_is_told(home: Path, git_workspac
         assert sorted(changed) == ["a", "made", "mine"]
         assert sum(isinstance(event, ContextAppended) and event.kind == "undo" for event in events) == 1
         await play(agent, session, "Three")
-        assert b"The person took back changes that you had made to files: made, a, mine." in agent.provider.requests[-1]
+        assert b"The user undid file changes that you made: made, a, mine." in agent.provider.requests[-1]
 
 
 async def test_turns_are_listed_and_taken_back_from_any_on_and_brought_back(home: Path, workspace: Path) -> None:
@@ -97,7 +97,7 @@ async def test_what_a_person_touched_is_left_and_listed(home: Path, workspace: P
         await play(agent, session, "One")
         (workspace / "a").write_text("one\n2\n3\n4\nfive and mine\n")
         output = await run(agent, session, "/undo")
-        assert output.ok and "not taken back: a, line 5: somebody changed these lines since" in output.text
+        assert output.ok and "not undone: a, line 5: these lines were changed since" in output.text
         assert (workspace / "a").read_text() == "1\n2\n3\n4\nfive and mine\n"
 
 

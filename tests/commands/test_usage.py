@@ -107,7 +107,7 @@ async def test_a_budget_is_set_shown_kept_and_lifted(home: Path, workspace: Path
         assert text.count("session") == 3
         await stage.turn("One", session)
         end = only(await stage.turn("Two", session), TurnFinished)[0]
-        assert (end.status, "bound of 1 model calls is reached" in end.reason) == ("budget", True)
+        assert (end.status, "limit of 1 model calls is reached" in end.reason) == ("budget", True)
         await run(stage, session, "/budget turns off")
         assert only(await stage.turn("Three", session), TurnFinished)[0].status == "done"
         assert "20 of 60,000 tokens" not in (await run(stage, session, "/budget off")).text

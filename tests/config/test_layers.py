@@ -244,7 +244,7 @@ def test_trust_is_asked_for_the_very_bytes(tmp_path: Path) -> None:
     assert config.section("model", str) == "project"
     assert config.section("provider", str) == "safe"
     assert config.section("places", dict[str, Place]) == {}
-    narrower = "a project may only make things narrower; ignored: places, provider"
+    narrower = "a project can only restrict settings; ignored: places, provider"
     assert config.notices == [f"{tmp_path}/.codewhale/config.toml: {narrower}"]
     project(tmp_path, data + b"# changed\n")
     assert load(home, str(tmp_path), {}, {}, rules).section("model", str) == ""

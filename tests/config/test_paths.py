@@ -34,7 +34,7 @@ def test_file_names() -> None:
 
 def test_a_home_that_is_no_directory_is_named_with_the_remedy(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for home, reason in ((tmp_path / "file", "it is no directory"), (tmp_path / "file" / "x", "its path is a file")):
+    for home, reason in ((tmp_path / "file", "it is not a directory"), (tmp_path / "file" / "x", "its path is a file")):
         with pytest.raises(ConfigError, match=rf"{home} cannot be the state.*{reason}; set CODEWHALE_HOME"):
             refuse_unusable(str(home))
     refuse_unusable(str(tmp_path / "absent" / "x"))

@@ -15,17 +15,17 @@ PICTURE = Image("image/png", "0" * 64, 3)
     [
         (TurnStarted(1), []),
         (MessageAdded(Message("user", (Text("hi\x1b[2J"), Text("mode", source="harness"), PICTURE))),
-         ["[user] hi\\x1b[2J", "[told] mode", "[part without text]"]),
+         ["[user] hi\\x1b[2J", "[for the model] mode", "[part without text]"]),
         (MessageAdded(Message("assistant", (Reasoning("hm"), Text("so\n", source="model"), CALL, Opaque("p", "{}")))),
          ["[thought] hm", "[assistant] so", '[call] read_file {"path":"a"}', "[part without text]"]),
-        (ContextAppended("mode", "agent"), ["[told] agent"]),
+        (ContextAppended("mode", "agent"), ["[for the model] agent"]),
         (CallFinished("c", "read_file", True, "one\ntwo\n", images=(PICTURE,)),
          ["[result] one", "two", "[part without text]"]),
         (CallFinished("c", "read_file", False, "none"), ["[result, failed] none"]),
         (RepairRecorded("c", ("N1", "P1"), False, "ReadFile", '{"path": "a",}'),
          ['[repaired N1 P1] received as ReadFile {"path": "a",}']),
         (RepairRecorded("c", ("P8",), True, "x", "y"),
-         ["[repaired P8, read in one of several ways] received as x y"]),
+         ["[repaired P8, one of several readings] received as x y"]),
     ],
 )  # fmt: skip
 def test_each_event_is_said_in_safe_lines(event: Event, lines: list[str]) -> None:

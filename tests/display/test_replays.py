@@ -16,7 +16,7 @@ def test_a_call_that_is_understood() -> None:
     assert call_text(7, CALL).splitlines() == [
         "7. todo\\x1b_write (deprecated) -> checklist_write",
         '   arguments  {"todos":[]}',
-        "   repaired   N2, read in one of several ways",
+        "   repaired   N2, read in one of several possible ways",
         "   then       ok: as it was",
         "   now        ok: new",
         "   unlike     it ran otherwise",
@@ -46,6 +46,6 @@ def test_an_import_in_words() -> None:
         "codewhale: imported 4 messages with 3 calls; nothing was run",
         "under today's names: exec_wait -> exec_shell_wait (2)",
         "of tools that are not here: agent_open (1)",
-        "1 pieces have no form here and were left out (system texts, lone results)",
+        "parts left out, not importable (system texts, results without a call): 1",
     ]
     assert len(import_lines(Imported("s", 1, 0, {}, {}, 0))) == 1

@@ -75,7 +75,7 @@ class Playing:
             return
         await self._interrupted.wait()
         if self._stops:
-            result = outcome(session, "interrupted", 130, error="Interrupted by the person.")
+            result = outcome(session, "interrupted", 130, error="You stopped it.")
             yield Envelope(seq + 1, session, AT, TurnFinished(self._turns + 1, "interrupted", "", result))
 
 

@@ -194,7 +194,7 @@ async def test_invalid_utf8_fails_closed_and_keeps_what_came() -> None:
     body = sse(delta(content="a")) + b'data: {"x":"\xff"}\n\n' + sse(delta("stop"))
     events, failed, _ = await once(stream(body))
     assert events == [TextDelta("a")]
-    assert failed == Failure("malformed", "the event stream holds bytes that are not UTF-8", True)
+    assert failed == Failure("malformed", "the event stream contains bytes that are not UTF-8", True)
 
 
 async def test_a_line_cut_inside_a_character_after_the_end_does_no_harm() -> None:
@@ -227,7 +227,7 @@ async def test_a_server_that_does_not_begin_runs_into_the_open_limit() -> None:
     limits = StreamLimits(first=0.05, gap=2.0, wall=8.0)
     assert await kind_of(then="hang", limits=limits) == (
         "timeout",
-        "the server did not begin to answer within 0.05 seconds",
+        "the server did not start to answer within 0.05 seconds",
     )
 
 

@@ -126,7 +126,7 @@ async def test_path_and_model_can_be_set_by_fact() -> None:
         (said({"choices": []}), "protocol", "no text at choices.0.text"),
         (said({"choices": [{"text": None}]}), "protocol", "no text at choices.0.text"),
         (Reply([answer(200, b'{"choices"')]), "protocol", "not JSON"),
-        (Reply([stream(sse({"choices": [{"text": "a"}]}))]), "protocol", "asked for in one piece"),
+        (Reply([stream(sse({"choices": [{"text": "a"}]}))]), "protocol", "though streaming was off"),
         (Reply([answer(200, b"<html><title>Sign in</title>", content_type="text/html")]), "protocol", "Sign in"),
     ],
 )

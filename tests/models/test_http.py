@@ -280,7 +280,7 @@ async def test_the_servers_wish_goes_first(header: str, nap: float) -> None:
 
 async def test_a_wish_beyond_patience_ends_the_request() -> None:
     [failed], naps, wire = await ask(Reply([answer(429, b"slow down", "retry-after: 3600")]))
-    told = f"HTTP 429: slow down (the server asks to wait 3600 seconds) (asked {wire.url}/chat/completions)"
+    told = f"HTTP 429: slow down (the server asks you to wait 3600 seconds) (asked {wire.url}/chat/completions)"
     assert failed == Failed("rate_limit", told, True, False)
     assert naps == []
 

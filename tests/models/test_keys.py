@@ -130,5 +130,5 @@ def test_no_key_is_in_a_row_as_it_is_printed() -> None:
 
 def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    with pytest.raises(ConfigError, match="keys cannot be kept there"):
+    with pytest.raises(ConfigError, match="keys cannot be stored there"):
         KeyStore(str(tmp_path / "file")).put("p", "sk", "h")

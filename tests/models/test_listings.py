@@ -79,7 +79,7 @@ async def test_the_listing_stands_beside_the_path_of_the_dialect(path: str, aske
 )
 async def test_a_server_without_a_listing_says_nothing(reply: Reply) -> None:
     async with Wire([reply]) as wire:
-        assert await listings(wire.url).window("m") == (0, "no listing of the endpoint names it")
+        assert await listings(wire.url).window("m") == (0, "the endpoint does not list it")
         assert await listings(wire.url).ids() == ()
 
 

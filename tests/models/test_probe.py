@@ -22,7 +22,7 @@ async def reported() -> tuple[int, str]:
 
 
 async def silent() -> tuple[int, str]:
-    return 0, "no listing of the endpoint names it"
+    return 0, "the endpoint does not list it"
 
 
 async def ask(provider: Provider, window: Callable[[], Any] = silent, slow: float = 60.0) -> Probe:

@@ -47,7 +47,7 @@ def test_without_a_manager_the_source_is_named(tmp_path: Path) -> None:
 
 
 def test_a_missing_program_is_told_with_what_to_do() -> None:
-    assert not_installed("rg").startswith("rg is not installed (not on PATH). Ask the person to install it: ")
+    assert not_installed("rg").startswith("rg is not installed (not on PATH). Ask the user to install it: ")
 
 
 def test_programs_of_relative_folders_are_passed_over() -> None:

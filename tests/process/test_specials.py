@@ -49,7 +49,7 @@ async def test_a_pipe_that_the_configuration_names_is_found(text: str, tmp_path:
     with open(repo / ".git" / "config", "a") as file:
         file.write(text.format(repo))
     path = placed(repo, "pipe")
-    with pytest.raises(ToolError, match="wait for ever") as refused:
+    with pytest.raises(ToolError, match="wait for it forever") as refused:
         await git(("status",), str(repo))
     assert str(path) in refused.value.message.replace(".git/../", "")
 

@@ -142,7 +142,7 @@ async def test_a_bound_stops_it_before_the_call(home: Path, workspace: Path, cod
         events = await stage.turn("Implement add.", limits=Limits(turns=1))
         assert len(stage.provider.requests) == 1
     (result,) = results(events)
-    assert "bound of 1 model calls" in result.content and code.read_text() == CODE
+    assert "limit of 1 model calls" in result.content and code.read_text() == CODE
     assert ending(events).status == "budget"
 
 

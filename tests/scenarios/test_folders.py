@@ -98,7 +98,7 @@ async def test_allowed_for_the_session_the_folder_belongs_to_it(home: Path, work
     assert (beside / "new" / "a.txt").read_text() == "made\n" and (beside / "b.txt").read_text() == "patched\n"
     assert str(beside) in listed[1]
     told = [notice.text for notice in only(events, Notice) if notice.code == "undo_unavailable"]
-    assert any("cannot be undone: it lies outside the workspace" in text for text in told)
+    assert any("cannot be undone: it is outside the workspace" in text for text in told)
 
 
 async def test_one_yes_opens_one_file_and_nothing_beside_it(home: Path, workspace: Path, beside: Path) -> None:

@@ -72,7 +72,7 @@ CONFIGS: dict[str, tuple[Callable[[Path], object], tuple[str, ...]]] = {
     ),
     "an unencrypted URL": (
         lambda path: path.write_text('provider = "p"\n[providers.p]\nbase_url = "http://example.com"'),
-        ("would send the key unencrypted: use https",),
+        ("is not encrypted: others in the network could read the key",),
     ),
 }
 
@@ -102,7 +102,7 @@ def test_a_key_that_is_not_there_is_missed_before_anything_is_dialled(key: str, 
 def test_a_key_no_header_can_carry(tmp_path: Path) -> None:
     for key in ("a\nb", "ключ"):
         done = codewhale_program(tmp_path, "exec", "hi", env={"DEEPSEEK_API_KEY": key})
-        refused(done, "the key of provider deepseek holds characters that no header can carry")
+        refused(done, "the key of provider deepseek holds characters that an HTTP header cannot contain")
         assert key not in done.stderr
 
 
@@ -157,7 +157,7 @@ def test_a_workspace_that_is_none(tmp_path: Path) -> None:
 
 def test_a_state_directory_that_cannot_be_one(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    for home, said in (("file", "it is no directory"), ("file/x", "a part of its path is a file")):
+    for home, said in (("file", "it is not a directory"), ("file/x", "a part of its path is a file")):
         for command in (["exec", "--provider", "scripted", "hi"], ["sessions", "list"], ["config", "list"]):
             done = codewhale_program(tmp_path, *command, env={"CODEWHALE_HOME": str(tmp_path / home)})
             refused(done, str(tmp_path / home), said, "set CODEWHALE_HOME to a folder of your own")

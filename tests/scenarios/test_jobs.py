@@ -93,5 +93,5 @@ def test_a_run_says_which_jobs_end_with_it(home: Path, workspace: Path) -> None:
     scripted(home, job, json.dumps(DONE))
     for output in ("text", "json", "stream-json"):
         done = codewhale_program(home, "exec", "--yolo", "-w", str(workspace), "--output-format", output, "Go.")
-        assert done.returncode == 0 and "jobs that end with this run: shell_" in done.stderr, done
-        assert "end with this run" not in done.stdout
+        assert done.returncode == 0 and "jobs killed at the end of this run: shell_" in done.stderr, done
+        assert "end of this run" not in done.stdout

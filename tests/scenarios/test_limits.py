@@ -115,7 +115,7 @@ async def test_a_time_bound_ends_a_model_call_that_is_under_way(home: Path, work
         events = await stage.turn("Go", limits=Limits(seconds=0.2))
         assert 0.2 <= time.monotonic() - began < 2
     assert ending(events).status == "budget"
-    assert "time bound" in ending(events).reason
+    assert "time limit" in ending(events).reason
 
 
 async def test_a_time_bound_ends_a_program_and_its_call_has_a_result(home: Path, workspace: Path) -> None:

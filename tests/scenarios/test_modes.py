@@ -107,7 +107,7 @@ async def test_a_person_sees_what_runs_the_tests_and_that_alone_runs(
             await watch.until(TurnFinished)
             (result,) = results(watch.events)
     if swapped:
-        assert result.error == "permission_denied" and "has changed since the person was shown it" in result.content
+        assert result.error == "permission_denied" and "has changed since it was shown for approval" in result.content
     else:
         assert result.ok and "echo of make" in result.content
 

@@ -2,6 +2,7 @@
 resumed, forked."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -136,7 +137,7 @@ async def test_the_parts_go_alone(home: Path, git_workspace: Path) -> None:
         assert output.ok and not output.draft and (git_workspace / "a").read_text() == "1\n"
         await agent.turn("Go on", session)
         last = said(agent.provider.requests[-1])
-        assert "Write" in last and "The person took back changes" in last
+        assert "Write" in last and "The user undid file changes" in last
 
 
 @MAKES_FILES
@@ -149,10 +150,10 @@ async def test_what_the_person_changed_since_stays_and_is_named(home: Path, git_
         (git_workspace / "b").write_text("mine\n")
         preview = await run(agent, session, "/rewind 1")
         assert preview.ok and "Nothing has changed yet." in preview.text
-        assert "goes: One" in preview.text and "goes: Two" in preview.text and "not taken back: b" in preview.text
+        assert "goes: One" in preview.text and "goes: Two" in preview.text and "not undone: b" in preview.text
         assert (git_workspace / "a").exists() and len(await agent.client.query(ListFormer(session))) == 2
         output = await run(agent, session, "/rewind 1 both yes")
-        assert output.ok and "not taken back: b" in output.text
+        assert output.ok and "not undone: b" in output.text
         assert (git_workspace / "b").read_text() == "mine\n" and not (git_workspace / "a").exists()
 
 
@@ -298,3 +299,71 @@ async def test_what_stays_in_added_folders_is_said(home: Path, git_workspace: Pa
             output = await run(agent, session, line)
             assert output.ok and f"Changes in added folders stay: {tmp_path}/beside." in output.text
         assert not (git_workspace / "a").exists() and (tmp_path / "beside" / "b").read_text() == "1\n"
+
+
+@MAKES_FILES
+@pytest.mark.parametrize(
+    "line",
+    [
+        "echo new > new && mkdir -p far/away && echo x > far/away/x",
+        "rm file kept/file",
+        "mv file other && mv kept moved",
+        "mv kept moved && echo more >> moved/file",
+        "chmod 755 file && chmod 600 run.sh",
+        "rm file && ln -s run.sh file",
+        "ln -sfn run.sh link",
+        "rm link && echo file > link",
+        "rm -r kept && ln -s /tmp kept",
+        "rm file && mkdir file && echo x > file/x",
+        "printf '\\000\\001' > file && : > run.sh",
+    ],
+)
+async def test_whatever_a_command_did_to_files_is_taken_back_and_done_again(
+    home: Path, git_workspace: Path, line: str
+) -> None:
+    (git_workspace / "kept").mkdir()
+    for name in ("file", "run.sh", "kept/file", "kept/empty"):
+        (git_workspace / name).write_text(name * (name != "kept/empty"))
+    (git_workspace / "link").symlink_to("file")
+    script = [{"text": "Hello."}]
+    for command in ("sleep 0.2", line):
+        script += [{"calls": [{"name": "exec_shell", "arguments": {"command": command}}]}, {"text": "Done."}]
+    async with harness(home, git_workspace, script) as agent:
+        session = await agent.open()
+        for text in ("Hello", "Wait", "Do it"):
+            before = standing_in(git_workspace) if text == "Do it" else {}
+            await agent.turn(text, session)
+        after = standing_in(git_workspace)
+        assert after != before
+        assert (await run(agent, session, "/rewind 3")).ok and standing_in(git_workspace) == before
+        assert (await run(agent, session, "/rewind back")).ok and standing_in(git_workspace) == after
+
+
+def standing_in(folder: Path) -> dict[str, tuple[int, bytes]]:
+    """Each file and link below a folder: its mode, and its bytes or where it leads."""
+    paths = [path for path in folder.rglob("*") if ".git" not in path.parts and (path.is_symlink() or path.is_file())]
+    return {
+        str(path.relative_to(folder)): (
+            path.lstat().st_mode,
+            os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes(),
+        )
+        for path in paths
+    }
+
+
+@MAKES_FILES
+async def test_nothing_is_taken_back_where_that_cannot_be_written_down(home: Path, git_workspace: Path) -> None:
+    async with harness(home, git_workspace, [*write("a", "1\n"), *write("b", "2\n")]) as agent:
+        session = await agent.open()
+        await agent.turn("One", session)
+        await agent.turn("Two", session)
+        assert "removed: b" in (await run(agent, session, "/rewind 2 both preview")).text
+        (journal,) = (folder for folder in (home / "snapshots").iterdir() if folder.is_dir())
+        (journal / "room").mkdir()
+        output = await run(agent, session, "/rewind 1")
+        assert not output.ok and "no room" in output.text
+        assert (git_workspace / "a").exists() and (git_workspace / "b").exists()
+        assert len(await agent.client.query(ListFormer(session))) == 2
+        (journal / "room").rmdir()
+        assert (await run(agent, session, "/rewind 1")).ok and not (git_workspace / "a").exists()
+        assert (await run(agent, session, "/rewind back")).ok and (git_workspace / "b").read_text() == "2\n"

@@ -102,7 +102,7 @@ async def test_fifty_mixed_edits_are_told_apart(home: Path, workspace: Path, see
     assert {name: (workspace / name).read_bytes() for name in OTHERS} == OTHERS
     assert {(workspace / name).stat().st_mode & 0o777 for name in OTHERS} == {0o644}
     assert raw_git(workspace, "rev-parse", "HEAD") == head
-    told = re.findall(r"not taken back: (\S+), lines? (\d+)(?: to (\d+))?", done.text)
+    told = re.findall(r"not undone: (\S+), lines? (\d+)(?: to (\d+))?", done.text)
     for name in TEXTS:
         kept = land.lines(name)
         rest = iter(kept)
@@ -138,7 +138,7 @@ async def test_every_tool_that_writes_can_be_taken_back(home: Path, workspace: P
         assert (workspace / "kept/real.txt").read_bytes() == b"through the link\n"
         assert (workspace / "moved/c.txt").read_bytes() == b"B\r\n" and not (workspace / "gone.txt").exists()
         done: CommandOutput = await agent.client.submit(RunCommand(id, "/undo"))
-    assert done.ok and "not taken back" not in done.text, done.text
+    assert done.ok and "not undone" not in done.text, done.text
     assert {name: (workspace / name).read_bytes() for name in files} == files
     assert (workspace / "link.txt").is_symlink() and not list(workspace.rglob("*out*")) + list(workspace.glob("moved"))
     assert not (workspace / "added.txt").exists()

@@ -31,7 +31,7 @@ def test_without_limits_everything_is_allowed() -> None:
     [
         (Limits(turns=2), 1, None, "2 model calls"),
         (Limits(tokens=250), 100, None, "200 of 250"),
-        (Limits(cost=0.25), 1, 0.1, "cost bound"),
+        (Limits(cost=0.25), 1, 0.1, "cost limit"),
     ],
 )
 def test_the_third_call_would_cross_the_bound(limits: Limits, tokens: int, money: float | None, named: str) -> None:
@@ -133,7 +133,7 @@ def test_a_slice_wider_than_its_parent_is_bounded_by_the_parent() -> None:
     parent = Budget(Limits(turns=1), FakeClock())
     child = parent.slice(Limits(turns=5)).slice(Limits())
     child.settle(child.reserve(1, 1, None), None)
-    with pytest.raises(BudgetExceeded, match="bound of 1 model calls"):
+    with pytest.raises(BudgetExceeded, match="limit of 1 model calls"):
         child.reserve(2, 1, None)
     assert parent.spent.held_steps == 0
 

@@ -111,9 +111,9 @@ def test_what_is_there_is_replaced_only_by_force_and_only_a_file(tmp_path: Path)
     refused = {
         "link.md": "symbolic link",
         "dangling.md": "symbolic link",
-        "pipe.md": "no ordinary file",
+        "pipe.md": "not a regular file",
         "": "folder",
-        "none/out.md": "folder is not there",
+        "none/out.md": "folder does not exist",
         "out.md/x.md": "Not a directory",
         "nul\0.md": "null",
         "n" * 300: "too long",

@@ -134,7 +134,7 @@ def test_pictures_and_what_has_no_form_here() -> None:
         (b'{"messages":[{"role":"user","content":"x"},{"role":"wizard"}]}', "message 2 has role 'wizard'"),
         (b'{"messages":[{"role":"user","content":7}]}', "message 1 has content"),
         (b'{"messages":[{"role":"user","content":[7]}]}', "message 1 has a block"),
-        (b'{"messages":[{"role":"assistant","tool_calls":7}]}', "message 1 has tool_calls that are no list"),
+        (b'{"messages":[{"role":"assistant","tool_calls":7}]}', "message 1 has tool_calls that are not a list"),
         (b'{"messages":[{"role":"assistant","tool_calls":[{"id":"a"}]}]}', "message 1 has a tool call without a name"),
     ],
 )

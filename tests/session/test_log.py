@@ -172,7 +172,7 @@ async def test_a_log_taken_over_takes_no_more_acknowledgements(tmp_path: Path) -
     os.unlink(os.path.join(os.path.dirname(log.path), "lock"))
     other = SessionLog(os.path.dirname(log.path), HandClock())
     log.append([said("late")])
-    with pytest.raises(SessionError, match="taken the session over"):
+    with pytest.raises(SessionError, match="another process has opened the session"):
         await log.barrier()
     other.close()
 

@@ -80,7 +80,7 @@ def test_head_and_tail_are_read_also_where_the_whole_cannot_be_kept(home: Path) 
     assert len(content.encode()) <= INLINE_LIMIT
     assert text.startswith(head) and text.endswith(tail) and len(head) > len(tail) > 4000
     assert "could not be kept" in notice and "retrieve_tool_result" not in content
-    assert metadata.pop("keep_error").startswith(f"cannot keep an output of {len(text)} bytes")
+    assert metadata.pop("keep_error").startswith(f"cannot store an output of {len(text)} bytes")
     assert metadata == {"kept": False, "omitted_bytes": len(text) - len(head) - len(tail)}
     assert full.recall("s", "call_1") is None
 

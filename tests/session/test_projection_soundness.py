@@ -62,5 +62,5 @@ async def test_what_is_not_sound_is_not_sent(home: Path, workspace: Path) -> Non
             events = [envelope.event for envelope in session.log.read()]
             end = only(events, TurnFinished)[-1]
             assert (end.status, len(stage.provider.requests)) == ("failed", 1)
-            assert "nothing was sent, for messages[4] calls 'no name!', which is no name" in end.result["error"]
+            assert "nothing was sent: messages[4] calls 'no name!', which is no name" in end.result["error"]
             assert len(only(events, RequestSent)) == 1

@@ -15,6 +15,6 @@ def test_everything_said_stands_under_a_line_of_its_own() -> None:
         Compacted(1, "full", ()),
     ]
     assert transcript(events).split("\n") == [
-        "=== 1 developer", "Hello", "there", "=== told by the harness: mode", "Mode: plan.", "=== 2 assistant",
+        "=== 1 developer", "Hello", "there", "=== from CodeWhale: mode", "Mode: plan.", "=== 2 assistant",
         "(thought) hm", "Yes.", "call read {} (c1)", "=== result of read (c1, failed)", "gone", "=== compaction 1",
     ]  # fmt: skip

@@ -59,7 +59,7 @@ def test_history_tells_commits(tools: CodeSymbolTools, tmp_path: Path) -> None:
     (row,) = payload(result)["results"]
     assert len(row["sha"]) == 40 and row["paths"][0] == "app/keys.py" and row["matched"] == ["keys"]
     nothing = payload(call(tools, "code_history", {"query": "zebra"}, context(tmp_path / "repo")))
-    assert nothing["results"] == [] and "Ask in other words" in nothing["hint"]
+    assert nothing["results"] == [] and "Use other words" in nothing["hint"]
 
 
 def test_an_index_that_cannot_be_written_is_told(tmp_path: Path) -> None:

@@ -203,8 +203,8 @@ async def test_line_ends_stay_as_the_file_has_them(bench: Bench) -> None:
 @pytest.mark.parametrize(
     ("values", "field", "words"),
     [
-        ({"prefix_anchor": "def mul"}, "prefix_anchor", "prefix_anchor does not stand in a.py"),
-        ({"suffix_anchor": "def mul"}, "suffix_anchor", "suffix_anchor does not stand in a.py"),
+        ({"prefix_anchor": "def mul"}, "prefix_anchor", "prefix_anchor is not in a.py"),
+        ({"suffix_anchor": "def mul"}, "suffix_anchor", "suffix_anchor is not in a.py"),
         ({"prefix_anchor": "def sub", "suffix_anchor": "def add"}, "suffix_anchor", "only before prefix_anchor"),
         ({"prefix_anchor": "def add(a, b)", "suffix_anchor": "add(a, b):"}, "suffix_anchor", "overlap"),
         ({"prefix_anchor": ""}, "prefix_anchor", "prefix_anchor is empty"),

@@ -54,9 +54,9 @@ async def test_exec_shell_failure_is_soft_and_shows_both_streams(shell: Shell) -
 async def test_a_program_that_is_not_there_is_told_with_how_to_get_it(shell: Shell) -> None:
     result = await shell.call("exec_shell", command="PATH=/nowhere; rg x")
     assert not result.ok
-    assert "rg is not installed (not on PATH). Ask the person to install it: " in result.content
+    assert "rg is not installed (not on PATH). Ask the user to install it: " in result.content
     other = await shell.call("exec_shell", command="PATH=/nowhere; no-such-thing x")
-    assert "Ask the person" not in other.content
+    assert "Ask the user" not in other.content
 
 
 async def test_exec_shell_runs_bash_without_login_files(shell: Shell) -> None:

@@ -80,17 +80,17 @@ async def test_conflicts_are_shown_and_told(scene: Scene) -> None:
     scene.write("a.txt", "one\n2\n3\n4\nmine\n")
     shown = await preview(scene)
     told = shown.display[-1]
-    assert isinstance(told, MarkdownBlock) and "a.txt, line 5: somebody changed these lines since" in told.text
+    assert isinstance(told, MarkdownBlock) and "a.txt, line 5: these lines were changed since" in told.text
     result = await shown.run()
     assert scene.read("a.txt") == b"1\n2\n3\n4\nmine\n" and result.ok
     (conflict,) = json.loads(result.content)["conflicts"]
-    assert conflict["path"] == "a.txt" and "somebody" in conflict["reason"]
+    assert conflict["path"] == "a.txt" and "were changed since" in conflict["reason"]
 
 
 async def test_several_turns_and_too_many(scene: Scene) -> None:
     scene.write("a", "0\n")
     error = await refused(scene)
-    assert error.kind == "execution_failed" and error.message.startswith("Nothing differs")
+    assert error.kind == "execution_failed" and error.message.startswith("Nothing to undo")
     for scene.turn in (1, 2):
         await scene.edit("a", f"{scene.turn}\n")
     error = await refused(scene, turn_offset=3)
@@ -104,7 +104,7 @@ async def test_where_all_was_touched_since_it_is_refused_with_the_reasons(scene:
     await scene.edit("a", "1\n")
     scene.write("a", "mine\n")
     error = await refused(scene)
-    assert "Nothing can be taken back: not taken back: a, line 1: somebody changed" in error.message
+    assert "Nothing can be undone: not undone: a, line 1: these lines were changed" in error.message
 
 
 async def test_what_changed_since_the_preview_is_a_soft_failure(scene: Scene) -> None:

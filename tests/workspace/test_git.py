@@ -183,7 +183,7 @@ async def test_a_git_file_that_names_anothers_repository_tells_nothing_of_it(how
     else:
         (space / ".git" / "commondir").write_text(f"{other}/.git\n")
     for args in (("log", "-p"), ("show", "HEAD:secret.txt"), ("diff",), ("status",)):
-        with pytest.raises(ToolError, match="does not name it back"):
+        with pytest.raises(ToolError, match="does not point back to it"):
             await git(args, str(space))
     assert await head_ref(str(space)) is None
 

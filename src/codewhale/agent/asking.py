@@ -56,7 +56,7 @@ class Asking:
         if not self.attended(session):
             raise ToolError(
                 "not_available",
-                "Nobody is here to answer. Decide by what the workspace says, and state your assumption in the answer.",
+                "There is no user to answer. Decide from the workspace, and state your assumption in the answer.",
             )
         request = short_id("ask")
         turn.session.emit(QuestionAsked(request, tuple(questions), _asker(turn.session)))

@@ -86,8 +86,8 @@ class Authorizer:
             decision = self._gate.decide(request)
         except Exception as error:
             # What cannot be judged does not run, and the turn goes on.
-            text = f"It could not be decided whether this may run ({type(error).__name__}: {error})"
-            raise CallRefused(f"{text}, so it does not. The person should report this.") from error
+            text = f"Could not decide whether this may run ({type(error).__name__}: {error})"
+            raise CallRefused(f"{text}, so it does not. The user should report this.") from error
         if decision.verdict == "deny":
             raise CallRefused(f"{decision.reason} (rule {decision.rule})")
         return decision
@@ -109,12 +109,12 @@ class Authorizer:
         digest = self._gate.digest(request, call.arguments)
         answer = await self.allows(turn, call, request, decision, sha256=digest, display=display)
         if answer is None:
-            raise CallRefused(f"The person did not allow this call ({decision.rule}).")
+            raise CallRefused(f"The user denied this call ({decision.rule}).")
         if answer.command:
             return answer.command
         if self._gate.digest(request, call.arguments) != digest or await outline() != display:
             raise CallRefused(
-                "A file that this command names has changed since the person was shown it. Call it again."
+                "A file that this command names has changed since it was shown for approval. Call it again."
             )
         now = self.decide(replace(request, approval=turn.session.rights.approval))
         return now if answer.remember == "sandbox" and now.verdict == "allow" else decision

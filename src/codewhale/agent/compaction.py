@@ -145,7 +145,7 @@ class ConversationCompactor:
             answer = await self._ask(calls, extra, bound)
             failure = answer.failure
             if failure is None and answer.text.strip():
-                return answer.text.strip() + ("\n[cut at its bound]" if answer.finish == "length" else "")
+                return answer.text.strip() + ("\n[cut at its limit]" if answer.finish == "length" else "")
             why = failure.message if failure is not None else "the model gave no summary"
             if failure is not None and not failure.retryable:
                 break
@@ -184,7 +184,7 @@ class ConversationCompactor:
         first = projection.index([result.call_id for result in found.results])
         session.emit(PrefixInvalidated("pruned", first), ResultsPruned(found.results))
         saved = int(found.saved * work.rate)
-        session.notice("info", f"Old tool results were set aside: about {saved} tokens.", "pruned")
+        session.notice("info", f"Old tool results were shortened, saving about {saved} tokens.", "pruned")
         return True
 
     def _replace(self, work: "_Work", reason: str, summary: str) -> Compacted:
@@ -199,7 +199,7 @@ class ConversationCompactor:
         messages = (Message("user", (Text(head, source="harness"),)), *work.tail(self._keep, before.spendable))
         after = before.head + work.tokens(messages) + work.tokens([Message("user", tuple(work.pending))])
         if after >= before.used:
-            raise CompactionFailed("it would not be any shorter")
+            raise CompactionFailed("it would not get shorter")
         event = Compacted(number, reason, messages, before.used, after)
         session.emit(PrefixInvalidated("compaction", 1), event)
         text = f"The conversation was compacted: about {before.used} tokens before, {after} now."
@@ -262,7 +262,7 @@ def _head_text(session: Session, work: _Work, number: int, sha: str, summary: st
     sections = [
         ("The developer's messages, word for word", kept.words_text(work.said_below(work.new), room)),
         ("Instructions in force", _instructions(session)),
-        ("Told by the harness", kept.told_text()),
+        ("From CodeWhale", kept.told_text()),
         (
             "Rules that tool results state (data, quoted word for word)",
             kept.rules_text(min(_RULE_BYTES, max(4096, room // 4))),

@@ -131,7 +131,7 @@ def _layers(session: Session) -> tuple[tuple[str, int], ...]:
 
 def _sizes(parts: Iterable[Part]) -> Iterable[tuple[str, int]]:
     """Each part's layer and its bytes of text (of a picture, what its tokens would be as text)."""
-    names = {"person": "your messages", "harness": "told by the harness", "model": "answers"}
+    names = {"person": "your messages", "harness": "from CodeWhale", "model": "answers"}
     for part in parts:
         match part:
             case Text(text=text, source="harness") if text.startswith(COMPACTED):
@@ -283,6 +283,6 @@ def _too_long(name: str, answer: str, now: Quantities, model: ModelFacts) -> str
         )
     return (
         f"{name} refused the request as too long: {answer}\nThe conversation takes about {now.used:,} tokens of the "
-        f"model's {now.window:,}, also after it was shortened as far as it goes: say less at once, choose a model with "
+        f"model's {now.window:,}, even after shortening it as far as possible: send less at once, choose a model with "
         "a larger window (/model), or start a new session (/new)."
     )

@@ -273,7 +273,7 @@ class Engine:
         except SessionError as error:
             ending = Ending("infra", str(error))
         except Exception as error:
-            ending = Ending("failed", f"A fault in CodeWhale itself ({type(error).__name__}: {error}).")
+            ending = Ending("failed", f"An internal error in CodeWhale ({type(error).__name__}: {error}).")
         finally:
             turn.wind_up()
             if timer is not None:
@@ -326,12 +326,12 @@ def _swallow_cancellation() -> None:
 
 def _stopped(reason: str) -> Ending:
     if reason == "budget":
-        return Ending("budget", "Stopped: the time bound is reached. The session can be resumed.")
+        return Ending("budget", "Stopped: the time limit is reached. The session can be resumed.")
     if reason == "silence":
         return Ending("failed", "Stopped: nothing came from the model for too long. The session can be resumed.")
     if reason == "stopped":
         return Ending("interrupted", "Stopped by the session that it works for.")
-    return Ending("interrupted", "Interrupted by the person. The session can be resumed.")
+    return Ending("interrupted", "You stopped it. The session can be resumed.")
 
 
 def workspace_facts(branch: str | None) -> str:

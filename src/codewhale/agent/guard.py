@@ -120,8 +120,8 @@ def note(tool: str, count: int) -> str:
 def block(tool: str, count: int) -> str:
     """What the model is told instead of a result."""
     return (
-        f"Error (loop guard): {tool} was not run. It has been asked {count} times with the same arguments and gave "
-        "the same result each time, which stands above. Choose a different call or end with what you know."
+        f"Error (loop guard): {tool} was not run. It was called {count} times with the same arguments and gave "
+        "the same result each time (see above). Choose a different call or end with what you know."
     )
 
 

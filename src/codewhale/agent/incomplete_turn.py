@@ -36,7 +36,7 @@ REASONS = {
 _AGAIN = (ANNOUNCED, TEXT_CALL)
 # What a model may say was an answer after all.
 MAY_STAND = (ANNOUNCED, TEXT_CALL, UNFINISHED)
-_STANDS = "answer with the one word DONE: your last message then stands as the answer."
+_STANDS = "answer with the one word DONE: your last message then counts as the answer."
 _REMINDERS = {
     PAUSED: "You stopped in the middle. Go on where you stopped.",
     EMPTY: "Your last message held neither an answer nor a tool call. If the task is done, say what you did; if not, "

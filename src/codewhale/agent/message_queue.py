@@ -19,7 +19,7 @@ from codewhale.session.session import Session
 from codewhale.session.transcript import shell_text
 
 MOST_WAITING = 100
-KEPT = "Still queued from before: {}. They go after your next message; /queue shows, changes and drops them."
+KEPT = "Still queued from before: {}. They are sent after your next message; /queue shows, changes and drops them."
 
 
 class QueuedMessage(Struct, frozen=True):

@@ -85,7 +85,7 @@ class ModelCalls:
         options = RequestOptions(max_tokens or provider.model.max_output, self._turn.effort)
         body, sha, messages = projection.request(header, options, extra)
         if fault := projection.fault(header, extra):
-            return ModelAnswer((), None, "", Failed("bad_request", f"nothing was sent, for {fault}", False, False))
+            return ModelAnswer((), None, "", Failed("bad_request", f"nothing was sent: {fault}", False, False))
         expected = self._expect(body)
         prompt = _prompt_tokens(expected, len(body), projection.picture_bytes, projection.sent_pictures)
         number = state.requests + 1

@@ -101,7 +101,7 @@ class PendingCall(Struct):
             raise ToolError("invalid_input", f"{self.name} has no command that could be changed; it was not run.")
         self.arguments = {**self.arguments, "command": command}
         self.allowed = shown
-        first = self.rewritten.partition("\nTheirs: ")[0] or f"The person changed this command.\nYours: {before}"
+        first = self.rewritten.partition("\nTheirs: ")[0] or f"The user changed this command.\nYours: {before}"
         self.rewritten = f"{first}\nTheirs: {command}"
 
     def written(self, decision: Decision) -> bool:

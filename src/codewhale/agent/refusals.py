@@ -19,7 +19,7 @@ _WANTED = {
     "invalid_input": "arguments that fit",
     "missing_field": "every required argument",
     "path_escape": "a path inside the workspace",
-    "execution_failed": "a call that can succeed as things stand",
+    "execution_failed": "a call that can succeed now",
     "timeout": "a call that ends in time",
     "not_available": "a call of what is here",
     "permission_denied": "a call that is allowed here",
@@ -61,7 +61,7 @@ def unless_gone(error: ToolError, workspace: str) -> ToolError:
     return ToolError(
         "not_available",
         f"The workspace {workspace} is gone: it was deleted or moved while this session ran. Nothing in it can be read "
-        "or written, and no program can run in it. Say so to the person and end your turn.",
+        "or written, and no program can run in it. Tell the user and end your turn.",
         expected="a workspace that is there",
         received=workspace,
     )

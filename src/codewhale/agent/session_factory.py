@@ -57,11 +57,11 @@ from codewhale.session.window import ContextSettings
 
 STALE_SHOWN = 8
 
-FOLDER_GONE = "The added folder {} is no longer the one that was added, so it was taken away. /add-dir adds it again."
+FOLDER_GONE = "The added folder {} has been replaced since it was added, so it was removed. /add-dir adds it again."
 FREE = "A scripted provider without prices costs nothing, so the cost limit is never reached."
 HOME_OPEN = (
-    "The workspace is or holds the home folder ({}): programs act on many files in it by themselves, and everything "
-    "private lies there. Each change of such a file is asked about; opening the folder of one project is safer."
+    "The workspace is or holds the home folder ({}): programs use many files in it automatically, and your "
+    "private files are there. Each change of such a file asks first; opening the folder of one project is safer."
 )
 
 
@@ -355,12 +355,12 @@ class SessionFactory:
         if not damage.cut_bytes and not damage.skipped_lines:
             return
         text = (
-            f"The session log was damaged: {damage.cut_bytes} bytes of an unfinished record were set aside and "
-            f"{damage.skipped_lines} unreadable records skipped; everything else is intact."
+            f"The session log was damaged: {damage.cut_bytes} bytes of an unfinished record went to log.jsonl.corrupt, "
+            f"{damage.skipped_lines} unreadable records were skipped; everything else is intact."
         )
         if not isinstance(next(session.log.read()).event, SessionOpened):
             state = session.state
-            text += f" Its beginning is lost: it continues in {state.workspace} with {state.provider} {state.model}."
+            text += f" Its start is lost; it continues in {state.workspace} with {state.provider} {state.model}."
         session.notice("warning", text, "log_damaged")
 
     def _load_image(self, image: Image) -> bytes:
@@ -391,7 +391,7 @@ def stale_text(jobs: Sequence[JobStarted]) -> str:
     """What a person is told of jobs that ran when the process that looked after them was gone."""
     named = ", ".join(f"{job.job_id} ({one_line(job.command, 60)})" for job in jobs[:STALE_SHOWN])
     more = f" and {len(jobs) - STALE_SHOWN} more" if len(jobs) > STALE_SHOWN else ""
-    return f"Background jobs that an earlier process of CodeWhale left behind: {named}{more}. /jobs lists them."
+    return f"Background jobs left by an earlier run of CodeWhale: {named}{more}. /jobs lists them."
 
 
 def _fits(header: HeaderPinned, state: SessionState, provider: Provider) -> bool:

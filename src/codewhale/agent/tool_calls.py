@@ -266,7 +266,7 @@ def _check_gate(session: Session, spec: ToolSpec, call: PendingCall) -> None:
     raise ToolError(
         "not_available",
         f"{spec.name} needs {GATES[spec.gate]}, and {session.state.model} at provider {provider.name} is not known to "
-        "be one. Read the place and write the text yourself with edit_file; or the person can choose such a model "
+        "be one. Read the place and write the text yourself with edit_file; or the user can choose such a model "
         f"(/model), or say that this one is (providers.{provider.name}.facts.{spec.gate}).",
         fix=Look("read_file", {"path": path}) if isinstance(path, str) and path else None,
     )

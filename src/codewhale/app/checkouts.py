@@ -80,7 +80,7 @@ class Worktrees:
             )
         head = await git(("rev-parse", "--verify", "-q", "HEAD^{commit}"), folder)
         if head.exit_code != 0:
-            raise CheckoutError(f"{repository.root} has no commit yet to make a worktree of. Commit once first.")
+            raise CheckoutError(f"{repository.root} has no commits, so it cannot have worktrees. Commit once first.")
         common = os.path.realpath(repository.common)
         place = os.path.join(self._top, hashlib.sha256(os.fsencode(common)).hexdigest()[:16])
         private_dir(place)
@@ -92,7 +92,7 @@ class Worktrees:
                 return await _again(known, origin)
             tree = Worktree(common, path, f"codewhale/{name}", name, head.stdout.decode().strip(), origin)
             if await tree.tip() or os.path.lexists(path):
-                raise CheckoutError(f"The branch {tree.branch} or {path} is there already. Choose another name.")
+                raise CheckoutError(f"The branch {tree.branch} or {path} already exists. Choose another name.")
             _record(tree)
             try:
                 await tree.make(tree.base)

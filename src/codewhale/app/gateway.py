@@ -81,7 +81,7 @@ class Gateway:
         if not judged.ok:
             return Opinion("deny", judged.rule, f"{judged.reason}.")
         if self.clean(url, request.workspace) != url:
-            return Opinion("ask", "network.secret", "The address holds the value of a secret.")
+            return Opinion("ask", "network.secret", "The address contains the value of a secret.")
         carried = leak(url)
         return None if carried is None else Opinion("ask", carried.rule, carried.reason)
 

@@ -1,7 +1,7 @@
 """Print the completion script of a shell.
 
 bash:  eval "$(codewhale completion bash)"      in ~/.bashrc
-zsh:   eval "$(codewhale completion zsh)"       in ~/.zshrc, behind compinit
+zsh:   eval "$(codewhale completion zsh)"       in ~/.zshrc, after compinit
 fish:  codewhale completion fish | source       in ~/.config/fish/config.fish
 """
 

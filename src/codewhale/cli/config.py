@@ -25,7 +25,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     get.add_argument("--show-origin", action="store_true", help="also where the value comes from")
     set_ = actions.add_parser("set", help="change a value", description="Change one value in config.toml.")
     set_.add_argument("key", metavar="KEY", help="such as model or providers.NAME.base_url")
-    set_.add_argument("value", metavar="VALUE", help="text, a number, true or false, or JSON, as the key wants it")
+    set_.add_argument("value", metavar="VALUE", help="text, a number, true or false, or JSON: what the key takes")
     every = actions.add_parser(
         "list", help="print every value and where it comes from; of providers the one in use and what is configured"
     )

@@ -13,7 +13,7 @@ from codewhale.cli.stdio import put
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--json", action="store_true", help="one JSON object")
-    parser.add_argument("--offline", action="store_true", help="ask nobody, not even the provider")
+    parser.add_argument("--offline", action="store_true", help="make no request to the provider")
     add_workspace(parser)
 
 

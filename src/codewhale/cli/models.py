@@ -1,4 +1,4 @@
-"""List the models that are known, or tell all that holds for one. A model that nobody knows can be used as well."""
+"""List the known models, or show the facts of one. Other models can be used as well."""
 
 import argparse
 import asyncio
@@ -13,13 +13,13 @@ from codewhale.lib.text import sanitise
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     actions = parser.add_subparsers(dest="action", metavar="list|resolve", required=True)
-    every = actions.add_parser("list", help="the models that are known, by provider and by pattern of their ids")
+    every = actions.add_parser("list", help="the known models, by provider and by id pattern")
     every.add_argument("--live", action="store_true", help="ask the provider which models it serves now")
     one = actions.add_parser("resolve", help="a model's context window and its source, price and facts")
-    one.add_argument("id", metavar="ID", help="the id as it would be sent, or PROVIDER/ID")
+    one.add_argument("id", metavar="ID", help="the id as sent, or PROVIDER/ID")
     for action in (every, one):
         action.add_argument(
-            "--provider", metavar="P", default="", help="the provider (resolve: default the configured)"
+            "--provider", metavar="P", default="", help="the provider (default for resolve: the configured one)"
         )
         action.add_argument("--json", action="store_true", help="JSON")
         add_workspace(action)
@@ -60,7 +60,7 @@ def _live(home: str, folder: str, args: argparse.Namespace) -> int:
     else:
         put("".join(sanitise(name) + "\n" for name in names))
     if not names:
-        say("codewhale: the provider lists no models, or could not be reached; codewhale provider test NAME shows why")
+        say("codewhale: the provider lists no models, or could not be reached; `codewhale provider test` shows why")
     return 0 if names else 1
 
 
@@ -77,7 +77,7 @@ def _resolve(home: str, folder: str, args: argparse.Namespace) -> int:
 
 def _read_aloud(found: Any) -> str:
     guess = ", a guess" if found.window_source in ("name", "fallback") else ""
-    bound = f"at most {found.max_output:,} tokens" if found.max_output else "as long as the provider lets them be"
+    bound = f"at most {found.max_output:,} tokens" if found.max_output else "as long as the provider allows"
     lines = [
         f"{found.model} of {found.provider} ({found.dialect}{f' at {found.base_url}' if found.base_url else ''})",
         f"window      {found.window:,} tokens ({found.window_source}{guess})",

@@ -49,7 +49,7 @@ class Parser(argparse.ArgumentParser):
 
 def add_workspace(parser: argparse.ArgumentParser) -> None:
     """The `-w DIR` option."""
-    parser.add_argument("-w", "--workspace", metavar="DIR", default=".", help="the folder to work in (default: this)")
+    parser.add_argument("-w", "--workspace", metavar="DIR", default=".", help="where to work (default: this folder)")
 
 
 def add_session(parser: argparse.ArgumentParser) -> None:
@@ -57,7 +57,7 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     from codewhale.protocol.modes import Approval, Mode
 
     add_workspace(parser)
-    what = "a folder beside the workspace that may be read and changed too (repeatable)"
+    what = "another folder that may be read and changed (repeatable)"
     parser.add_argument("--add-dir", metavar="FOLDER", action="append", help=what)
     what = "work in a git checkout of its own, on a branch of its own; removed at the end unless it has changes"
     what += "; NAME stands before the PROMPT of exec: the last word is the PROMPT"

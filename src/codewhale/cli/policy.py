@@ -29,10 +29,10 @@ def build(parser: argparse.ArgumentParser) -> None:
     check.add_argument("--mode", choices=[mode.value for mode in Mode], default=Mode.AGENT.value, help="default: agent")
     approval = [approval.value for approval in Approval]
     check.add_argument("--approval", choices=approval, default="suggest", help="what happens to calls no rule decides")
-    check.add_argument("--rules", metavar="FILE", default="", help="rules of FILE too, written like permissions.toml")
-    check.add_argument("--no-user-rules", action="store_true", help="leave the rules of permissions.toml out")
+    check.add_argument("--rules", metavar="FILE", default="", help="also use the rules in FILE (like permissions.toml)")
+    check.add_argument("--no-user-rules", action="store_true", help="ignore the rules of permissions.toml")
     check.add_argument("--json", action="store_true", help="one JSON object")
-    check.add_argument("--batch", action="store_true", help='judge lines of stdin, {"id","cmd"} each')
+    check.add_argument("--batch", action="store_true", help='check each line of stdin, {"id","cmd"}')
     add_workspace(check)
     check.add_argument("command", metavar="CMD", nargs="*", help="the command line, as one word; several are quoted")
 

@@ -25,10 +25,10 @@ async def _replay(home: str, session: str, run_reads: bool, as_json: bool) -> in
         drifted += bool(told.drift)
         put(object_line(told) + "\n" if as_json else call_text(calls, told))
     if not as_json:
-        ran = "only what reads was run, in a copy" if run_reads else "nothing was run"
+        ran = "only reading calls were run, in a copy" if run_reads else "nothing was run"
         put(
             f"{calls} calls: {calls - refused} understood ({renamed} by another name, {repaired} repaired), {refused} "
-            f"refused, {drifted} unlike then; {ran}\n"
+            f"refused, {drifted} with another outcome; {ran}\n"
         )
     return 1 if drifted else 0
 

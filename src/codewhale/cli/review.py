@@ -1,7 +1,7 @@
-"""Review a change with the configured model; nothing is changed and nothing asked.
+"""Review a change with the configured model; it changes no file and asks nothing.
 
-Without TARGET it is what is not committed. TARGET is a branch, a commit or a range, or - for the text of a pull request
-on stdin.
+Without TARGET it reviews uncommitted changes. TARGET is a branch, a commit or a range, or - for the text of a
+pull request on stdin.
 """
 
 import argparse
@@ -18,7 +18,7 @@ from codewhale.protocol.reviews import REVIEW_SECONDS, SEVERITIES, Review, Revie
 
 SERIOUS = 3
 _EXIT_CODES = """exit codes:
-  0 reviewed   1 the review failed   2 wrong usage or configuration   3 findings as grave as --fail-on
+  0 reviewed   1 the review failed   2 wrong usage or configuration   3 findings at or above --fail-on
   4 a limit was reached   75 try again later   130 interrupted
 """
 
@@ -32,11 +32,11 @@ def build(parser: argparse.ArgumentParser) -> None:
     add_api_key(parser)
     what = parser.add_mutually_exclusive_group()
     what.add_argument("--staged", action="store_true", help="the staged changes")
-    what.add_argument("--base", metavar="REF", default="", help="what this branch changed since it left REF")
+    what.add_argument("--base", metavar="REF", default="", help="what this branch changed since REF")
     what.add_argument("target", metavar="TARGET", nargs="?", default="", help="what to review")
     parser.add_argument("--path", metavar="PATH", default="", help="only this file or folder")
-    parser.add_argument("--max-chars", metavar="N", type=whole_number, default=200_000, help="read no more than this")
-    parser.add_argument("--fail-on", choices=SEVERITIES, help="exit with 3 for findings that are at least so grave")
+    parser.add_argument("--max-chars", metavar="N", type=whole_number, default=200_000, help="most characters to read")
+    parser.add_argument("--fail-on", choices=SEVERITIES, help="exit with 3 for findings of this severity or worse")
     parser.add_argument("--json", action="store_true", help="one JSON object")
     add_limits(parser)
 

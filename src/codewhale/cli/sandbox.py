@@ -78,7 +78,7 @@ def _check(as_json: bool) -> int:
     for limit in found.limits:
         put(sanitise(f"limit {limit}") + "\n")
     if found.available:
-        put(sanitise(f"home  unasked commands see of your home: {', '.join(found.home) or 'nothing'}") + "\n")
+        put(sanitise(f"home  commands that run without asking can see: {', '.join(found.home) or 'nothing'}") + "\n")
     for line in told(configured(os.getcwd(), os.environ)):
         put(sanitise(f"set   {line}") + "\n")
     if found.fix:

@@ -20,7 +20,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
     parser.add_argument("--json", action="store_true", help="one JSON object")
     parser.add_argument("--since", metavar="WHEN", default="", help="only calls since: 24h, 7d, or a date in UTC")
-    parser.add_argument("-w", "--workspace", metavar="DIR", help="only sessions of this folder (default: every one)")
+    parser.add_argument("-w", "--workspace", metavar="DIR", help="only sessions of this folder (default: all sessions)")
     parser.add_argument("--days", action="store_true", help="one line per day")
 
 
@@ -50,7 +50,7 @@ def _since(text: str) -> str:
         return rfc3339(max(0.0, time.time() - int(span[1]) * _SECONDS[span[2]]))
     if _DATE.fullmatch(text):
         return text.rstrip("Z")
-    raise UsageError(f"--since {one_line(text)!r}: say 24h, 7d, 2w or a date such as 2026-11-01")
+    raise UsageError(f"--since {one_line(text)!r}: use 24h, 7d, 2w or a date such as 2026-11-01")
 
 
 def _text(stats: dict[str, Any], days: bool) -> str:

@@ -1,6 +1,6 @@
 """Find where a name is defined, used or called, what it calls, or what a file imports and who imports it.
 
-Each place is certain, because a definition or an import says so, or it shares the name alone and is marked "?".
+A definition or an import proves a place; one that only shares the name is marked "?".
 """
 
 import argparse

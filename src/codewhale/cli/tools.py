@@ -26,7 +26,7 @@ def build(parser: argparse.ArgumentParser) -> None:
         action.add_argument("--model", metavar="M", default="", help="as sent to this model")
     check = actions.add_parser("check", help="what would happen to calls read from stdin, one JSON object a line")
     check.add_argument("--schemas", metavar="FILE", help="judge against the functions in FILE, a JSON array")
-    check.add_argument("--text-channel", action="store_true", help="as at a model whose calls come as text")
+    check.add_argument("--text-channel", action="store_true", help="as for a model that writes its calls as text")
 
 
 def run(args: argparse.Namespace) -> int:

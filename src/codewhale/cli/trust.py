@@ -12,11 +12,10 @@ _WHAT = """Choose which project files may configure codewhale.
 
 A project may carry .codewhale/config.toml, .codewhale/permissions.toml,
 .codewhale/hooks.toml and skills (a SKILL.md in a folder below .agents/skills,
-skills, .claude/skills and the like). None of them counts before you trusted
-it, and then exactly as it was: each by the hash of its bytes, and of the
-files that it names. Whatever changes must be trusted again. Even then a
-project can only make things narrower; what its hooks run, runs in the
-sandbox.
+skills, .claude/skills and the like). None of them is used until you
+trust it. Trust covers the exact content of a file and of the files it names:
+after a change, trust it again. Even then a project can only restrict
+settings, and its hooks run in the sandbox.
 """
 MOST_LINES = 400
 
@@ -31,7 +30,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     add = actions.add_parser("add", help="show project files and trust them as they are now")
     add.add_argument("file", metavar="FILE", nargs="*", help="such as .codewhale/hooks.toml; default: all not trusted")
     add.add_argument("-y", "--yes", action="store_true", help="do not ask, also on a terminal")
-    add.add_argument("--sha256", metavar="HEX", default="", help="only if this is the hash of the one FILE")
+    add.add_argument("--sha256", metavar="HEX", default="", help="only if the one FILE has this hash")
     remove = actions.add_parser("remove", help="stop trusting them")
     remove.add_argument("file", metavar="FILE", nargs="*", help="a project file; default: all of this workspace")
     for action in (every, add, remove):
@@ -61,7 +60,7 @@ def _list(home: str, folder: str, args: argparse.Namespace) -> int:
         more = "".join(f"\n          {path} has changed" for path in row.changed)
         put(sanitise(f"{row.state:<8}  {row.path}  {row.sha256[:12]}  {row.at[:10] or 'never trusted'}{more}") + "\n")
     if not rows:
-        say("codewhale: no project file here")
+        say("codewhale: no project files in this folder")
     return 0
 
 
@@ -92,7 +91,7 @@ def _remove(home: str, folder: str, args: argparse.Namespace) -> int:
     for path in gone:
         put(sanitise(f"removed   {path}") + "\n")
     if not gone:
-        say("codewhale: none of these was trusted")
+        say("codewhale: none of these were trusted")
     return 0 if gone else 1
 
 

@@ -24,7 +24,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     parser.description = __doc__
     add_workspace(parser)
     parser.add_argument(
-        "--port", metavar="N", type=_port, default=PORT, help=f"where to listen; 0 is any; default {PORT}"
+        "--port", metavar="N", type=_port, default=PORT, help=f"where to listen; 0 takes any free port; default {PORT}"
     )
     parser.add_argument("--theme", metavar="NAME", default="", help="dark, light, contrast or a file in themes/")
     parser.add_argument("--provider", metavar="P", default="", help="the configured provider to use")
@@ -55,12 +55,12 @@ def run(args: argparse.Namespace) -> int:
     try:
         listening = socket.create_server(("127.0.0.1", args.port), backlog=16)
     except OSError as error:
-        raise UsageError(f"--port {args.port}: {error.strerror}; another one, or 0 for any, may be free") from error
+        raise UsageError(f"--port {args.port}: {error.strerror}; try another port, or 0 for any free one") from error
     token = secrets.token_urlsafe(32)
     with listening:
         port = listening.getsockname()[1]
         put(f"http://127.0.0.1:{port}/?token={token}\n")
-        say("codewhale web: open that address in a browser on this machine; Ctrl+C ends it")
+        say("codewhale web: open that address in a browser on this machine; Ctrl+C stops it")
         serve(command, listening, token, f"{one_line(os.path.basename(workspace(args)), 60) or '/'} · CodeWhale")
     return 0
 

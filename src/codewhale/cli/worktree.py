@@ -16,7 +16,7 @@ from codewhale.lib.text import told_line
 
 
 def build(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("action", choices=["list"], help="the worktrees of every repository, and what each holds")
+    parser.add_argument("action", metavar="list", choices=["list"], help="all worktrees, with their state")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -30,7 +30,7 @@ def run(args: argparse.Namespace) -> int:
 async def _state(tree: Worktree) -> str:
     if tree.in_use:
         return "in use"
-    return "unfinished" if tree.state != "ready" else await tree.kept(tree.base) or "nothing of its own"
+    return "unfinished" if tree.state != "ready" else await tree.kept(tree.base) or "no changes"
 
 
 def in_worktree(name: str, folder: str, work: Callable[[str], int]) -> int:
@@ -41,5 +41,5 @@ def in_worktree(name: str, folder: str, work: Callable[[str], int]) -> int:
         return work(held.tree.workspace)
     finally:
         kept = asyncio.run(finish(held))
-        more = f"kept ({kept}): {held.tree.path}; go on with --worktree {held.tree.name}" if kept else "removed"
+        more = f"kept ({kept}): {held.tree.path}; continue with --worktree {held.tree.name}" if kept else "removed"
         say(f"codewhale: worktree {held.tree.name} {more}")

@@ -158,7 +158,7 @@ class Intelligence:
             seen = (one for one in definers if self._sees(file, one[0]))
             target, symbol = bodies[0] if len(bodies) == 1 else next(seen, definers[0])
             why = f"{why}; {self._reader.paths[target]}:{symbol.line}"
-        spot = self._spot(file, line, (sure, why if definers else "defined outside this tree"))
+        spot = self._spot(file, line, (sure, why if definers else "defined outside this project"))
         return CodeLocation(spot.path, line, spot.certain, spot.why, name=word, inside=spot.inside, text=spot.text)
 
     def _calling(self, file: int, lines: list[int], name: str, calls: int) -> list[int]:
@@ -177,7 +177,9 @@ class Intelligence:
                 why = f"a package of {len(targets)} file{'s' * (len(targets) != 1)}"
                 yield CodeLocation(self._reader.paths[file], line, True, why, name=f"{folder}/", text=written[:_TEXT])
                 continue
-            why = "not of this tree" if not targets else "one file is meant" if len(targets) == 1 else "one of these"
+            why = (
+                "outside this project" if not targets else "exactly this file" if len(targets) == 1 else "one of these"
+            )
             for target in targets or [-1]:
                 named = self._reader.paths[target] if target >= 0 else ""
                 yield CodeLocation(
@@ -194,8 +196,8 @@ class Intelligence:
                 if file in targets:
                     package = self._reader.files[user].lang == "go"
                     sure = package or len(targets) == 1
-                    why = "it alone is meant" if sure else f"it or {len(targets) - 1} more"
-                    why = "its package is meant" if package else why
+                    why = "exactly this file" if sure else f"it or {len(targets) - 1} more"
+                    why = "this file's package" if package else why
                     yield CodeLocation(self._reader.paths[user], line, sure, why, text=written[:_TEXT])
 
     def _defined(self, name: str) -> list[tuple[int, Symbol]]:
@@ -234,8 +236,8 @@ class Intelligence:
             if self._sees(file, target):
                 return True, f"this file sees {self._reader.paths[target]}"
         if not definers:
-            return False, "by name alone; no definition in this tree"
-        return False, f"by name alone; {len(definers)} definition{'' if len(definers) == 1 else 's'}"
+            return False, "by name only; no definition in this project"
+        return False, f"by name only; {len(definers)} definition{'' if len(definers) == 1 else 's'}"
 
     def _sees(self, file: int, target: int) -> bool:
         """Whether a file is, imports, or shares a package with another."""

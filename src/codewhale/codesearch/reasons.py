@@ -37,7 +37,7 @@ class RequestSignals(Struct, frozen=True):
 def detail(signal: str, evidence: Evidence, file: int, seen: RequestSignals) -> str:
     """What a signal saw in a file, at most some 200 characters."""
     if signal == EXACT:
-        return f"holds the query as it is, line {_listed(map(str, seen.lines[file]))}"
+        return f"contains the exact query, line {_listed(map(str, seen.lines[file]))}"
     if signal == SESSION:
         _, count, age = seen.touches[file]
         return f"touched {count} times, last {_ago(age)}" if count > 1 else f"touched once, {_ago(age)}"

@@ -25,7 +25,7 @@ class BadFilter(Exception):
     """A filter that cannot be: `field` is path_glob, lang or kind, `expected` what it must be."""
 
     def __init__(self, field: str, received: str, expected: str) -> None:
-        super().__init__(f"{field} {received[:80]!r} will not do: it must be {expected}")
+        super().__init__(f"{field} {received[:80]!r} is invalid: it must be {expected}")
         self.field = field
         self.expected = expected
 

@@ -71,7 +71,7 @@ class Scorer:
     async def scores(self, query: str, texts: Sequence[Mapping[str, Any]]) -> list[float]:
         """A score for each passage. Raises ScorerError."""
         if self._failures >= _MOST_FAILURES:
-            raise ScorerError(f"{self.slot.key} failed {_MOST_FAILURES} times and is left alone")
+            raise ScorerError(f"{self.slot.key} failed {_MOST_FAILURES} times and is not used any more")
         async with self._lock:
             answered = False
             try:
@@ -147,11 +147,11 @@ def program_of(key: str, path: str) -> str:
         raise ScorerError(f"{key} must be an absolute path, or begin with ~/, not {path!r}")
     found = os.path.join(place, SCORER) if os.path.isdir(place) else place
     if not os.path.isfile(found):
-        raise ScorerError(
-            f"{key}: there is no {found}; set it to a program, or to a folder that holds one called {SCORER}"
-        )
+        raise ScorerError(f"{key}: there is no {found}; set it to a program, or to a folder with one called {SCORER}")
     if not os.access(found, os.X_OK):
-        raise ScorerError(f"{key}: {found} is not a program; a model needs one that runs it beside it, called {SCORER}")
+        raise ScorerError(
+            f"{key}: {found} is a model, not a program; put the program that runs it beside it, as {SCORER}"
+        )
     return found
 
 
@@ -180,7 +180,7 @@ class Scorers:
             try:
                 scores = await scorer.scores(query, texts)
             except ScorerError as error:
-                problems.append(f"{error}. The answer is without it.")
+                problems.append(f"{error}. The answer does not use it.")
                 continue
             signals.append(scorer.slot.signal)
             for reasons, reason in zip(added, _reasons(scorer.slot, scores), strict=True):

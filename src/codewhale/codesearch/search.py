@@ -301,7 +301,7 @@ class CodeSearch:
         if reader is not None and (few := too_few(len(reader.files), reader.meta("left_out"))):
             notes.append(f"{few[0].upper()}{few[1:]}.")
         if reader is not None and reader.meta("truncated"):
-            notes.append("The folder holds more files than are indexed; ask in a folder inside it.")
+            notes.append("The folder has more files than can be indexed; search in a folder inside it.")
         return tuple(notes)
 
 
@@ -325,7 +325,7 @@ def _unapplied(only: Filter | None) -> tuple[str, ...]:
     """What a filter asks for that names and plain text cannot say."""
     if only is None or not only.kind:
         return ()
-    return (f"kind is not applied without the index: these files may define no {only.kind}.",)
+    return (f"Without the index, kind is not applied: these files may not define a {only.kind}.",)
 
 
 def _nothing(root: str) -> list[str]:

@@ -23,22 +23,18 @@ def empty_answer_hint(reader: IndexReader, only: Filter) -> str:
     """One or two sentences for a query without results."""
     spoken = Counter(file.lang or "plain" for file in reader.files if only.paths is None or only.paths(file.path))
     if not reader.files:
-        return "There is no file here to search: the folder is empty, or what it holds is ignored. Look with list_dir."
+        return "There are no files to search: the folder is empty, or its files are ignored. Look with list_dir."
     if not spoken:
         near = _folders_like(only.glob, reader.paths)
         instead = f" Do you mean {' or '.join(near)}?" if near else " Leave path_glob out, or look with list_dir."
-        return (
-            f"path_glob {one_line(only.glob, _MOST_GLOB)} fits none of the {len(reader.paths):,} files here.{instead}"
-        )
+        return f"path_glob {one_line(only.glob, _MOST_GLOB)} matches none of the {len(reader.paths):,} files.{instead}"
     if only.lang and not spoken[only.lang]:
         others = ", ".join(f"{lang} {count:,}" for lang, count in spoken.most_common(MOST))
         return f"No file {_within(only)}is in {only.lang}: {others}."
     where = _within(only).strip() or "here"
     if only.kind:
-        return (
-            f"No file {where} that defines a {only.kind} holds a word of the query. Leave kind out, or ask otherwise."
-        )
-    return f"No file {where} holds a word of the query. Ask in words that the code would use, or what it is for."
+        return f"No file {where} that defines a {only.kind} contains a query word. Leave kind out, or use other words."
+    return f"No file {where} contains a query word. Use words that the code would use, or say what it does."
 
 
 def _within(only: Filter) -> str:

@@ -192,7 +192,7 @@ def decode(text: str) -> _Answer:
     """The review in an answer, bare or fenced or among words. Raises ValueError with what is wrong."""
     start, end = text.find("{"), text.rfind("}")
     pieces = [text.strip(), *_FENCE.findall(text), text[start : end + 1] if start >= 0 else ""]
-    wrong = "it holds no JSON object"
+    wrong = "it contains no JSON object"
     for piece in filter(None, pieces):
         try:
             return msgspec.json.decode(piece.encode("utf-8", "replace"), type=_Answer)

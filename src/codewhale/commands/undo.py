@@ -193,7 +193,7 @@ class UndoCommands:
             paths = ", ".join(one_line(change.path, 200).replace("<", "(") for change in done.changes[:MOST_LISTED])
             more = len(done.changes) - MOST_LISTED
             rest = f" and {more} more" if more > 0 else ""
-            text = f"The person took back changes that you had made to files: {paths}{rest}. Read them again."
+            text = f"The user undid file changes that you made: {paths}{rest}. Read them again."
             self._tell(session, ContextAppended("undo", f"<context>\nundo: {text}\n</context>"))
         return [_summary(done), *done_lines(done.changes, done.refused), *self._beyond(session)]
 

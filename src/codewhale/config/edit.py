@@ -84,7 +84,7 @@ def set_values(home: str, changes: Mapping[Path, Any], shape: type[Struct]) -> s
 
 def _value(path: Path, text: str, kind: Any) -> Any:
     if "\0" in text:
-        raise ConfigError(f"{values.dotted(path)}: a value cannot hold a NUL byte")
+        raise ConfigError(f"{values.dotted(path)}: a value cannot contain a NUL byte")
     try:
         return values.from_text(text, kind)
     except msgspec.ValidationError as error:

@@ -27,7 +27,7 @@ def read_bytes(path: str) -> bytes | None:
     finally:
         os.close(handle)
     if len(data) > MAX_BYTES:
-        raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes; a configuration file is not")
+        raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes; a configuration file cannot be so large")
     return data
 
 

@@ -222,5 +222,5 @@ def _project(workspace: str, project: Project, below: list[Layer], notices: list
         stands = values.merge(stands, layer.tree)
     tree, refused = tightened(files.parse(path, data), stands, project.rules)
     if refused:
-        notices.append(f"{path}: a project may only make things narrower; ignored: {', '.join(refused)}")
+        notices.append(f"{path}: a project can only restrict settings; ignored: {', '.join(refused)}")
     yield Layer(path, tree)

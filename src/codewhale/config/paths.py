@@ -15,7 +15,7 @@ def home_dir(environ: Mapping[str, str]) -> str:
     when neither can be told."""
     named = environ.get("CODEWHALE_HOME", "")
     if "\0" in named:
-        raise ConfigError("CODEWHALE_HOME holds a NUL byte; set it to a directory or unset it")
+        raise ConfigError("CODEWHALE_HOME contains a NUL byte; set it to a directory or unset it")
     base = environ.get("HOME", "") or os.path.expanduser("~")
     if named.startswith("~/") or named == "~":
         named = base + named[1:]
@@ -47,8 +47,8 @@ def refuse_unusable(home: str) -> None:
     except OSError:
         return
     if not stat.S_ISDIR(found.st_mode):
-        raise ConfigError(f"{home} cannot be the state directory: it is no directory; {remedy}")
+        raise ConfigError(f"{home} cannot be the state directory: it is not a directory; {remedy}")
     if found.st_uid != os.geteuid():
         raise ConfigError(
-            f"{home} belongs to user {found.st_uid}, not to you ({os.geteuid()}), and is not used; {remedy}"
+            f"{home} belongs to user {found.st_uid}, not to you ({os.geteuid()}), so it is not used; {remedy}"
         )

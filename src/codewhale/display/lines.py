@@ -49,11 +49,11 @@ def read_aloud(event: Event) -> str:
         case MessageAdded(message=message):
             lines = _message(message)
         case ContextAppended(text=text):
-            lines = [f"[told] {text}"]
+            lines = [f"[for the model] {text}"]
         case CallFinished(ok=ok, content=content, images=images):
             lines = [f"[result{'' if ok else ', failed'}] {content}", *["[part without text]" for _ in images]]
         case RepairRecorded(codes=codes, lossy=lossy, name=name, arguments=arguments):
-            chosen = ", read in one of several ways" if lossy else ""
+            chosen = ", one of several readings" if lossy else ""
             lines = [f"[repaired {' '.join(codes)}{chosen}] received as {name} {arguments}"]
         case _:
             lines = []
@@ -65,7 +65,7 @@ def _message(message: Message) -> list[str]:
     for part in message.parts:
         match part:
             case Text(source="harness"):
-                lines.append(f"[told] {part.text}")
+                lines.append(f"[for the model] {part.text}")
             case Text():
                 lines.append(f"[{message.role}] {part.text}")
             case Reasoning():
@@ -85,7 +85,9 @@ def call_text(number: int, told: Replayed) -> str:
     if told.arguments is not None:
         rows.append(f"arguments  {one_line(msgspec.json.encode(told.arguments).decode(), 400)}")
     if told.repairs:
-        rows.append(f"repaired   {' '.join(told.repairs)}{', read in one of several ways' if told.lossy else ''}")
+        rows.append(
+            f"repaired   {' '.join(told.repairs)}{', read in one of several possible ways' if told.lossy else ''}"
+        )
     if told.error is not None:
         rows.append(f"refused    {told.error['code']}: {one_line(told.error['message'], 400)}")
         fix = told.error["fix"]
@@ -112,5 +114,5 @@ def import_lines(told: Imported) -> list[str]:
         if counts:
             lines.append(f"{sentence}: {', '.join(f'{name} ({count})' for name, count in sorted(counts.items()))}")
     if told.left_out:
-        lines.append(f"{told.left_out} pieces have no form here and were left out (system texts, lone results)")
+        lines.append(f"parts left out, not importable (system texts, results without a call): {told.left_out}")
     return lines

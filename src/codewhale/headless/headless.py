@@ -131,7 +131,7 @@ def _left_over(jobs: dict[str, str]) -> str:
     """What still runs at the end of a run, and ends with it."""
     named = [f"{job} ({one_line(command, 60)})" for job, command in jobs.items()]
     more = f" and {len(named) - LEFT_OVER_SHOWN} more" if len(named) > LEFT_OVER_SHOWN else ""
-    return f"codewhale: background jobs that end with this run: {', '.join(named[:LEFT_OVER_SHOWN])}{more}"
+    return f"codewhale: background jobs killed at the end of this run: {', '.join(named[:LEFT_OVER_SHOWN])}{more}"
 
 
 class Headless:

@@ -50,7 +50,7 @@ class Root:
         if not path:
             raise PathRefused("it is empty")
         if "\0" in path:
-            raise PathRefused("it holds a NUL byte")
+            raise PathRefused("it contains a NUL byte")
         try:
             os.fsencode(path)
         except UnicodeEncodeError:
@@ -252,7 +252,7 @@ def _normal(path: str) -> list[str]:
             continue
         if part == "..":
             if not parts:
-                raise PathRefused("it climbs out of the workspace")
+                raise PathRefused("it leads out of the workspace")
             parts.pop()
             continue
         if part[-1] in ". ":
@@ -268,7 +268,7 @@ def _refuse_foreign(path: str) -> None:
     if path.startswith(("//", "\\")):
         raise PathRefused("it names a network share")
     if "\\" in path and ".." in re.split(r"[\\/]", path):
-        raise PathRefused("it climbs with backslashes")
+        raise PathRefused("it leaves the workspace through backslashes")
 
 
 @cache

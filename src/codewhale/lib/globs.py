@@ -24,7 +24,7 @@ class Globs:
         self._paths: list[list[re.Pattern[str] | None]] = []
         branches = list(dict.fromkeys(branch for glob in dict.fromkeys(globs) for branch in _branches(_checked(glob))))
         if len(branches) > _MOST_TOGETHER:
-            raise GlobError(f"with their braces they stand for more than {_MOST_TOGETHER} globs")
+            raise GlobError(f"with their braces they expand to more than {_MOST_TOGETHER} globs")
         for branch in branches:
             self._add(branch)
 
@@ -75,7 +75,7 @@ def _branches(glob: str) -> list[str]:
     todo = [glob]
     while todo:
         if len(done) + len(todo) > _MOST_BRANCHES:
-            raise GlobError(f"its braces stand for more than {_MOST_BRANCHES} globs")
+            raise GlobError(f"its braces expand to more than {_MOST_BRANCHES} globs")
         branch = todo.pop()
         found = _first_brace(branch)
         if found is None:

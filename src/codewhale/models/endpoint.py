@@ -31,10 +31,10 @@ def addresses(written: str) -> tuple[str, ...]:
     scheme, rest = (scheme.lower(), rest) if mark else ("", text)
     if not rest or re.search(r"\s", text):
         raise ConfigError(
-            f"{text!r} is not an address such as http://127.0.0.1:8000/v1: it {'has blanks' if rest else 'is empty'}"
+            f"{text!r} is not an address such as http://127.0.0.1:8000/v1: it {'has spaces' if rest else 'is empty'}"
         )
     if scheme not in ("", "http", "https"):
-        raise ConfigError(f"{text!r} is not an address such as http://127.0.0.1:8000/v1: {scheme}:// cannot be asked")
+        raise ConfigError(f"{text!r} is not an address such as http://127.0.0.1:8000/v1: {scheme}:// is not supported")
     rest = re.split(r"[?#]", rest)[0].rstrip("/")
     rest = f"127.0.0.1:{rest.lstrip(':')}" if rest.lstrip(":").isdecimal() else rest
     rest = next((rest.removesuffix(end) for end in (*ENDINGS, "/models") if rest.endswith(end)), rest).rstrip("/")
@@ -136,8 +136,10 @@ def _checked(name: str, ours: dict[str, str], theirs: dict[str, str]) -> dict[st
     }
     for key, value in theirs.items():
         if not _TOKEN.fullmatch(key) or not _VALUE.fullmatch(value) or key.lower() in _OURS:
-            raise ConfigError(f"providers.{name}.headers: {key!r} is not a header that can be set")
+            raise ConfigError(f"providers.{name}.headers: {key!r} is not a header that you can set")
         headers[key.lower()] = value
     if not all(map(_VALUE.fullmatch, headers.values())):
-        raise ConfigError(f"the key of provider {name} holds characters that no header can carry; check its variable")
+        raise ConfigError(
+            f"the key of provider {name} holds characters that an HTTP header cannot contain; check where it is set"
+        )
     return headers

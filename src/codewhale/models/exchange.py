@@ -140,7 +140,7 @@ class Exchange:
     async def _open(self) -> HttpAnswer:
         """Send the request and read the head of its answer. Raises ProviderFailure for anything but a 200."""
         first = self._limits.first
-        answer = self._answer = await self._bounded(self._send(), first, first, "did not begin to answer")
+        answer = self._answer = await self._bounded(self._send(), first, first, "did not start to answer")
         if answer.status != 200:
             raise ProviderFailure(await self._refusal(answer))
         self.answered = True
@@ -237,7 +237,7 @@ class Exchange:
 
     def _check_size(self) -> None:
         if self._parser.size > self._limits.content:
-            raise failure("protocol", f"the answer holds more than {self._limits.content} characters")
+            raise failure("protocol", f"the answer has more than {self._limits.content} characters")
 
     async def _end(self, answer: HttpAnswer, out: list[StreamEvent]) -> None:
         """The answer is complete or its parser wants no more: read what is left, so that the connection can be kept."""

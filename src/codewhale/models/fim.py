@@ -84,7 +84,7 @@ class _FimDialect:
 
     def feed(self, name: str, data: str, out: list[StreamEvent]) -> None:
         """An answer in events was not asked for. Raises ProviderFailure."""
-        raise failure("protocol", "the server streams an answer that was asked for in one piece")
+        raise failure("protocol", "the server streamed an answer, though streaming was off")
 
     def whole(self, data: bytes, out: list[StreamEvent]) -> None:
         """Read the answer. Raises ProviderFailure for one without text."""

@@ -114,7 +114,7 @@ class HttpProvider:
         if failure.kind == "auth" and self.settings.api_key_env:
             message += f" (the key is read from {self.settings.api_key_env})"
         if failure.retry_after is not None and failure.retry_after > self._retries.patience:
-            message += f" (the server asks to wait {failure.retry_after:.0f} seconds)"
+            message += f" (the server asks you to wait {failure.retry_after:.0f} seconds)"
         return message
 
 

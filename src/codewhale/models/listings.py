@@ -54,7 +54,7 @@ class Listings:
             found = window_in(await self._get(url, path), model)
             if found:
                 return found, path
-        return 0, "no listing of the endpoint names it"
+        return 0, "the endpoint does not list it"
 
     async def ids(self) -> tuple[str, ...]:
         """The ids of the models that the endpoint lists, sorted; empty where it lists none."""
@@ -77,7 +77,7 @@ class Listings:
             listing = await self._ask(other, path)
         rows = listing.get("data") if isinstance(listing, dict) else listing
         if not isinstance(rows, list):
-            raise failure("protocol", "the answer is no list of models")
+            raise failure("protocol", "the answer is not a list of models")
         found = (row.get("id") for row in rows if isinstance(row, dict))
         names = sorted({name for name in found if isinstance(name, str) and name})[:MOST_MODELS]
         windows = {

@@ -198,7 +198,7 @@ class _Prober:
             seen = f"of {last.input:,} prompt tokens sent twice, {last.cache_hit:,} hit the cache"
             self._note("cache_telemetry", "yes", seen)
         else:
-            self._note("cache_telemetry", "no", f"{counted[-1].input:,} prompt tokens, no word of a cache")
+            self._note("cache_telemetry", "no", f"{counted[-1].input:,} prompt tokens, nothing about a cache")
 
     def _calls(self, heard: Heard) -> None:
         names = list(heard.calls.values())

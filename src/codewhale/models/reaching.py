@@ -54,7 +54,7 @@ async def _reach(provider: Provider, key: str, model: str, own: str, knocks: boo
     if not knocks or (missing is not None and not missing.no_such_place):
         return Reached(models, model, missing)
     if not model:
-        return Reached(failure=Failure("bad_request", "the server gives no list of models, so name one", False))
+        return Reached(failure=Failure("bad_request", "the server does not list its models; name one", False))
     failed = await knock(provider, model, SECONDS) if key or model not in ids else None
     if failed is None or (models and failed.kind not in _USELESS):
         return Reached(models, model)

@@ -86,7 +86,7 @@ class SseReader:
         try:
             line = raw.decode()
         except UnicodeDecodeError:
-            raise SseError("the event stream holds bytes that are not UTF-8", damaged=True)
+            raise SseError("the event stream contains bytes that are not UTF-8", damaged=True)
         if line.startswith("data: "):
             self._add(line[6:], len(raw))
         else:

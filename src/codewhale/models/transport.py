@@ -194,7 +194,7 @@ def refuser(endpoint: Endpoint) -> Callable[[str], str] | None:
         kind = address_kind(address)
         if kind not in ("loopback", "link-local", "metadata", "multicast"):
             return ""
-        return f"{host} leads to {address} ({kind}), which is not allowed; if you mean it, put it in base_url"
+        return f"{host} leads to {address} ({kind}), which is not allowed; to use it anyway, put it in base_url"
 
     return refuses
 

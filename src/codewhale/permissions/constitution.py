@@ -79,7 +79,7 @@ def _holds(folder: str, pattern: str) -> bool:
 
 
 def _reason(rule: Rule, path: str) -> str:
-    return f"invariant {rule.row} of the project's constitution holds {path}" + (
+    return f"invariant {rule.row} of the project's constitution protects {path}" + (
         f": {rule.reason}" if rule.reason else "."
     )
 
@@ -121,7 +121,7 @@ def parse_constitution(path: str, data: bytes) -> tuple[Rule, ...]:
     """The rows that hold something: one for each pattern, numbered by their invariant from 1. Raises ConfigError naming
     file and field."""
     if len(data) > MAX_BYTES:
-        raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes; a constitution is not")
+        raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes; a constitution cannot be so large")
     try:
         check_nesting(data)
     except ValueError as error:

@@ -200,7 +200,7 @@ def read_permissions(path: str) -> bytes | None:
             raise ConfigError(f"{path}: other users can write it, so it is not used; fix it with chmod go-w")
         data = file.read(MAX_BYTES + 1)
     if len(data) > MAX_BYTES:
-        raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes; permissions are not")
+        raise ConfigError(f"{path}: is larger than {MAX_BYTES} bytes; permissions cannot be so large")
     return data
 
 

@@ -38,7 +38,7 @@ class ArtifactStore:
                 self._ops.sync_dir(self._folder)
             atomic_write(path, data, ops=self._ops, point="artifact")
         except OSError as error:
-            text = f"cannot keep an output of {len(data)} bytes in {self._folder}: {error}"
+            text = f"cannot store an output of {len(data)} bytes in {self._folder}: {error}"
             raise (StorageFullError if error.errno in FULL else SessionError)(text) from error
         return sha
 
@@ -69,7 +69,7 @@ class ArtifactStore:
                 ops.unlink(half)
             if not isinstance(error, OSError):
                 raise
-            text = f"cannot keep an output of {size} bytes in {self._folder}: {error}"
+            text = f"cannot store an output of {size} bytes in {self._folder}: {error}"
             raise (StorageFullError if error.errno in FULL else SessionError)(text) from error
         return digest.hexdigest(), size
 

@@ -107,7 +107,7 @@ def _seatbelt() -> Mechanism:
 
 
 def _passed_over(name: str) -> Mechanism:
-    return Mechanism(name, False, "not tried: another one is used")
+    return Mechanism(name, False, "not tried: another sandbox is used")
 
 
 def _try(argv: tuple[str, ...]) -> str:
@@ -131,7 +131,7 @@ def _fix() -> str:
     except OSError:
         restricted = False
     install = how_to_install("bubblewrap")
-    return f"{install}; AppArmor must allow it user namespaces ({_RESTRICTED})" if restricted else install
+    return f"{install}; AppArmor must allow it to make user namespaces ({_RESTRICTED})" if restricted else install
 
 
 __all__ = ("NONE", "PROFILES", "Confined", "confine", "parse_profile")
@@ -166,14 +166,14 @@ async def confine(launch: Launch, watch: CommandWatch | None = None) -> Confined
     mechanism = await _found()
     if not mechanism.mechanism:
         reasons = "; ".join(one.detail for one in mechanism.tried)
-        raise _unavailable(launch, f"No sandbox holds a command on this machine ({reasons}); nothing was run.")
+        raise _unavailable(launch, f"This machine has no working sandbox ({reasons}); nothing was run.")
     if wanted.writes and (launch.workspace or launch.cwd) == "/":
-        raise _unavailable(launch, "The whole machine is the workspace, which no sandbox can hold; nothing was run.")
+        raise _unavailable(launch, "The workspace is the whole machine, which no sandbox can confine; nothing was run.")
     _find(launch)
     site = _site(launch, wanted)
     if wanted.home is not None:
         if not homes.can_narrow(site.workspace):
-            raise _unavailable(launch, "The home lies in the workspace and cannot be hidden; nothing was run.")
+            raise _unavailable(launch, "Your home folder is in the workspace and cannot be hidden; nothing was run.")
         wanted = structs.replace(wanted, home=homes.shown(launch_env(launch), site.home) if site.home else None)
         if site.home:
             settings = await asyncio.to_thread(_git_settings, site)

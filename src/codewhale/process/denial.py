@@ -12,7 +12,7 @@ from codewhale.process.sandbox.profiles import TOOLCHAINS_ALONE
 
 _TAIL = 20_000
 _NETWORK, _READ_ONLY = "network", PROFILES[1]
-_OPEN_BY_LANDLOCK = "what stands in the workspace already (nothing new at its top, and no change of modes or times)"
+_OPEN_BY_LANDLOCK = "what is already in the workspace (no new files at its top, no change of modes or times)"
 _UNREACHABLE = re.compile(
     r"network is unreachable|could not resolve (host|proxy)|couldn.t resolve host|temporary failure in name resolution"
     r"|temporary failure resolving|name or service not known|nodename nor servname|no address associated with hostname"
@@ -79,17 +79,17 @@ def recognise(held: ConfinedRun, exit_code: int | None, text: str) -> Denial | N
     if _NETWORK not in allowances:
         line = _first(_UNREACHABLE, lines)
         if line:
-            message = "The sandbox gives commands no network; it must be allowed by the person."
+            message = "Commands in the sandbox have no network unless the user allows it."
             return Denial(_NETWORK, line, message)
     if TOOLCHAINS_ALONE in allowances and (line := next(filter(_hidden, lines), "")):
-        message = "The sandbox shows commands of the home what toolchains need and no more (codewhale sandbox check)."
+        message = "In the sandbox, commands see only what toolchains need of the home folder (codewhale sandbox check)."
         return Denial("home", one_line(line.strip(), 200), message)
     lines = [line for line in lines if not _WARNED.search(line)]
     line = _first(_UNWRITABLE, lines) or (_first(_REFUSED, lines) if held.loses_rights else "")
     if not line:
         return None
-    where = "no file outside a private /tmp" if profile == _READ_ONLY else f"{held.place} and a private /tmp alone"
-    message = f"The sandbox ({profile}) lets commands write {where}, never git's settings or what CodeWhale runs from."
+    where = "a private /tmp" if profile == _READ_ONLY else f"{held.place} and a private /tmp"
+    message = f"In the sandbox ({profile}), commands can write only {where}, never git settings or CodeWhale itself."
     return Denial("write", line, message)
 
 

@@ -129,7 +129,7 @@ class Program(Struct, frozen=True):
 
 
 PROGRAMS: tuple[Program, ...] = (
-    Program("git", "no git tools, and files are listed without .gitignore of the repository", site="git-scm.com"),
+    Program("git", "no git tools, and file lists ignore .gitignore", site="git-scm.com"),
     Program("rg", "searches run in Python, slower", {"": "ripgrep"}, "github.com/BurntSushi/ripgrep"),
     Program(
         "pdftotext",
@@ -139,7 +139,7 @@ PROGRAMS: tuple[Program, ...] = (
     ),
     Program(
         "gh",
-        "GitHub is out of reach for commands that a session runs",
+        "commands of a session cannot use GitHub",
         {"pacman": "github-cli", "apk": "github-cli"},
         "cli.github.com",
     ),
@@ -150,7 +150,7 @@ PROGRAMS: tuple[Program, ...] = (
     Program("pnpm", "npm runs the tests", {"apt-get": "", "dnf": "", "zypper": "", "apk": ""}, "pnpm.io"),
     Program("yarn", "npm runs the tests", {"apt-get": "", "dnf": "yarnpkg", "zypper": ""}, "yarnpkg.com"),
     Program("bun", "npm runs the tests", {"": "", "apt-get": "", "dnf": "", "zypper": "", "apk": ""}, "bun.sh"),
-    Program("make", "no tests of a Makefile run", site="gnu.org/software/make"),
+    Program("make", "Makefile tests do not run", site="gnu.org/software/make"),
 )
 _MANAGERS = {
     "brew": "brew install",
@@ -198,4 +198,4 @@ def how_to_install(name: str, places: str | None = None) -> str:
 
 def not_installed(name: str) -> str:
     """That a program is missing, and what the person can do: two sentences for a refusal."""
-    return f"{name} is not installed (not on PATH). Ask the person to install it: {how_to_install(name)}."
+    return f"{name} is not installed (not on PATH). Ask the user to install it: {how_to_install(name)}."

@@ -176,7 +176,7 @@ async def refuse_specials(repository: Repository, everywhere: bool = False) -> N
     places = _everywhere(repository) if everywhere else _at_once(repository)
     path = await asyncio.to_thread(next, filter(_waits, places), "")
     if path:
-        text = f"{path} is a pipe or a device, on which git would wait for ever. Put a file in its place, or remove it."
+        text = f"{path} is a pipe or a device, and git would wait for it forever. Replace it with a file, or remove it."
         fix = NextCall("list_dir", {"path": "."})
         raise ToolError("not_available", text, expected="a regular file", fix=fix)
 

@@ -68,7 +68,7 @@ class RowFile(Generic[T]):
             lock = os.open(folders[-1], os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except OSError as error:
             raise ConfigError(
-                f"{folders[-1]}: {self._member} cannot be kept there: {error.strerror or error}"
+                f"{folders[-1]}: {self._member} cannot be stored there: {error.strerror or error}"
             ) from error
         try:
             fcntl.flock(lock, fcntl.LOCK_EX)

@@ -198,7 +198,7 @@ class OutputDigest:
         omitted = self.total - len(kept)
         lines = self._found + notable_lines(self._partial + self._bytes.pending(), self._lines - len(self._found))
         chosen = "".join(f"{line}\n" for line in lines)
-        note = f"[... {omitted} bytes left out{'; telling lines from them:' if lines else ''} ...]\n{chosen}"
+        note = f"[... {omitted} bytes left out{'; the important lines:' if lines else ''} ...]\n{chosen}"
         head, tail = _ends(kept, gap)
         return f"{head}\n{note}{'[...]' if lines else ''}\n{tail}", omitted
 

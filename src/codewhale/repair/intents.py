@@ -428,7 +428,7 @@ def _ask_user(given: Given, rows: Rows) -> Lowered:
     asked = several if isinstance(several, list) else [rest if several is None else {**rest, "question": several}]
     made = [question(item, number) for number, item in enumerate(asked, start=1)]
     if not made or None in made:
-        raise _Open("`question` is missing: what is the person to be asked?")
+        raise _Open("`question` is missing: what should the user be asked?")
     crowded = next((one for one in made if one and len(one["options"]) > 3), None)
     if crowded is not None:
         words = "; ".join(option["label"] for option in crowded["options"])

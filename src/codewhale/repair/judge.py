@@ -280,7 +280,7 @@ def _no_object(spec: ToolSpec, value: object) -> ToolError:
     names = {str: "a string", list: "an array", bool: "a boolean", int: "a number", float: "a number"}
     received = f"{names.get(type(value), 'null')}, not an object"
     first = value[0] if isinstance(value, list) and value and isinstance(value[0], dict) else None
-    several = f" It holds {len(value)} of them: make a call for each." if first and isinstance(value, list) else ""
+    several = f" There are {len(value)} of them: make a call for each." if first and isinstance(value, list) else ""
     return ToolError(
         "invalid_input",
         f"The arguments of {spec.name} are {received}. Send a JSON object with {signature(spec)}.{several}",

@@ -109,7 +109,7 @@ def _strict(raw: str) -> Reading | None:
     if not isinstance(value, dict | list):
         return Reading(value)
     if _crowded(value):
-        raise Unreadable(f"it holds more than {MOST_MEMBERS:,} members; no tool takes so many", 0)
+        raise Unreadable(f"it has more than {MOST_MEMBERS:,} members; no tool takes so many", 0)
     if not doubled(raw, value):
         return Reading(value)
     twice: list[bool] = []
@@ -189,7 +189,7 @@ class _Reader:
         try:
             msgspec.json.encode(value)
         except UnicodeEncodeError:
-            raise Unreadable("it holds half of a character (a lone surrogate)", 0) from None
+            raise Unreadable("it contains half a character (a lone surrogate)", 0) from None
         return Reading(value, tuple(self._codes), self._lossy, self._unclosed > 0 and not self._ended)
 
     # ------------------------------------------------------------------ around the value
@@ -374,7 +374,7 @@ class _Reader:
     def _unclosed_at_end(self, found: T, comma: bool) -> T:
         """The text ends within a container: a closer was forgotten, or the text was cut off."""
         if comma:
-            raise self._cut("it ends where another value should stand")
+            raise self._cut("it ends where another value should follow")
         self._unclosed += 1
         self._astray()
         return found
@@ -410,7 +410,7 @@ class _Reader:
             raise self._cut("it ends after a key")
         colon = COLON.match(text, self._at)
         if colon is None:
-            raise Unreadable(f"after the key {key[:40]!r} stands {text[self._at]!r} where a colon should", self._at)
+            raise Unreadable(f"after the key {key[:40]!r} comes {text[self._at]!r} instead of a colon", self._at)
         if colon.group() != ":":
             self._note(RepairCode.ODD_QUOTES)
         self._at = colon.end()
@@ -519,7 +519,7 @@ class _Reader:
         if end < 0:
             raise self._cut("it ends within a string")
         if text[end + 3 : end + 4] == mark[0]:
-            raise Unreadable("where this string ends cannot be told", self._at)
+            raise Unreadable("it is not clear where this string ends", self._at)
         inside = text[self._at + 3 : end]
         self._at = end + 3
         self._note(RepairCode.PYTHON_LITERAL, lossy=True)

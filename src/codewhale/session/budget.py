@@ -135,19 +135,19 @@ class Budget:
     def _check(self, tokens: int, money: float | None) -> None:
         limits, spent = self._limits, self._spent
         if limits.turns is not None and spent.steps + spent.held_steps + 1 > limits.turns:
-            raise BudgetExceeded(f"the bound of {limits.turns} model calls is reached")
+            raise BudgetExceeded(f"the limit of {limits.turns} model calls is reached")
         if limits.tokens is not None and spent.tokens + spent.held_tokens + tokens > limits.tokens:
             raise BudgetExceeded(
                 f"the next call needs about {tokens} tokens; {spent.tokens} of {limits.tokens} are used"
-                + (f" and {spent.held_tokens} held for calls under way" if spent.held_tokens else "")
+                + (f" and {spent.held_tokens} reserved for running calls" if spent.held_tokens else "")
             )
         if limits.cost is not None and spent.money + spent.held_money + (money or 0.0) > limits.cost:
             raise BudgetExceeded(
-                f"the next call would cross the cost bound of {limits.cost:g}: it may cost {money or 0.0:.6g}, and "
+                f"the next call would exceed the cost limit of {limits.cost:g}: it may cost {money or 0.0:.6g}, and "
                 f"{spent.money:.6g} is spent"
             )
         if self._own_seconds() == 0.0:
-            raise BudgetExceeded(f"the bound of {limits.seconds:g} seconds is reached")
+            raise BudgetExceeded(f"the limit of {limits.seconds:g} seconds is reached")
 
     def settle(self, reserved: BudgetReserved, usage: Usage | None, step: bool = True) -> BudgetSettled:
         """Replace what was held by what was used; without a provider's count the estimate stands. A try that is made

@@ -161,11 +161,11 @@ def write_export(path: str, data: bytes, force: bool) -> None:
     if stat.S_ISDIR(mode) or path.endswith("/"):
         raise SessionError(f"cannot export to {shown}: it is a folder; name a file in it")
     if mode and not stat.S_ISREG(mode):
-        raise SessionError(f"cannot export to {shown}: it is no ordinary file")
+        raise SessionError(f"cannot export to {shown}: it is not a regular file")
     if mode and not force:
-        raise SessionError(f"{shown} is there already; choose another name, or replace it with --force")
+        raise SessionError(f"{shown} already exists; choose another name, or replace it with --force")
     if not os.path.isdir(os.path.dirname(os.path.abspath(path))):
-        raise SessionError(f"cannot export to {shown}: its folder is not there; create it first")
+        raise SessionError(f"cannot export to {shown}: its folder does not exist; create it first")
     try:
         atomic_write(path, data, point="export")
     except OSError as error:

@@ -77,7 +77,7 @@ def parse(data: bytes) -> Foreign:
         raise SessionError('not a session file: it is a JSON object with "schema_version", "metadata" and "messages"')
     version = whole.get("schema_version", SCHEMA_VERSION)
     if not isinstance(version, int) or isinstance(version, bool) or version != SCHEMA_VERSION:
-        raise SessionError(f"schema_version is {version!r}; this version reads {SCHEMA_VERSION} alone")
+        raise SessionError(f"schema_version is {version!r}; this version reads only {SCHEMA_VERSION}")
     reader = _Reader()
     read = [reader.message(value, number) for number, value in enumerate(whole["messages"], 1)]
     messages, lone = _paired(read)
@@ -152,7 +152,7 @@ class _Reader:
             pieces += self._content(content, number)
         made = value.get("tool_calls") or ([value["function_call"]] if value.get("function_call") else [])
         if not isinstance(made, list):
-            raise SessionError(f"message {number} has tool_calls that are no list")
+            raise SessionError(f"message {number} has tool_calls that are not a list")
         pieces += [self._call(call, number) for call in made]
         return _Read(role, tuple(piece for piece in pieces if piece != ""))
 

@@ -139,4 +139,4 @@ def _busy(session: str, holder: ProcessMark) -> str:
             who += f" of another machine or container ({holder.space})"
     else:
         who = "open in another process"
-    return f"session {session} is {who}. End it there, or fork the session to go on from what it has recorded."
+    return f"session {session} is {who}. Close it there, or fork the session to continue from what it recorded."

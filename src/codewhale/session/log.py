@@ -197,7 +197,7 @@ class SessionLog:
             try:
                 failpoints.hit("log.sync.before")
                 if not self._lock.held():
-                    raise OSError(errno.ESTALE, "another process has taken the session over")
+                    raise OSError(errno.ESTALE, "another process has opened the session")
                 self._ops.fsync(self._fd)
                 for folder in self._unsynced_dirs:
                     self._ops.sync_dir(folder)
@@ -259,7 +259,7 @@ def _scan(path: str) -> Index:
     except OSError as error:
         raise SessionError(f"cannot read {path}: {error}") from error
     if not index.seqs:
-        raise SessionError(f"{path} holds no record that can be read; it was left as it is")
+        raise SessionError(f"{path} contains no readable record; it was not changed")
     return index
 
 

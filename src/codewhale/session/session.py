@@ -31,7 +31,7 @@ from codewhale.session.redaction import Redactor
 from codewhale.session.state import SessionState
 
 LOST = "Interrupted, outcome unknown: the process ended while this call ran. It was not repeated. Check its effects."
-STOPPED = "Interrupted by the person before a result came. It was not repeated; part of its work may be done."
+STOPPED = "The user interrupted this before a result came. It was not repeated; part of its work may be done."
 BROKEN = "Interrupted, outcome unknown: the turn ended while this call ran. It was not repeated. Check its effects."
 NEVER_RUN = "Interrupted before it started: this call did not run and changed nothing."
 

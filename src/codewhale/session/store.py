@@ -33,7 +33,7 @@ class AmbiguousSessionError(SessionError):
     """A prefix that several sessions share; `matches` are their ids, newest first."""
 
     def __init__(self, prefix: str, matches: tuple[str, ...]) -> None:
-        super().__init__(f"{prefix!r} is the beginning of {len(matches)} session ids: {', '.join(matches)}")
+        super().__init__(f"{prefix!r} matches {len(matches)} session ids: {', '.join(matches)}")
         self.matches = matches
 
 
@@ -158,7 +158,7 @@ class SessionStore:
         if len(matches) > 1:
             raise AmbiguousSessionError(name, matches)
         if not matches:
-            raise SessionError(f"there is no session {name!r}; `codewhale sessions list --all` shows what there is")
+            raise SessionError(f"there is no session {name!r}; `codewhale sessions list --all` shows all")
         return matches[0]
 
     def summaries(self, workspace: str = "") -> list[SessionSummary]:
@@ -231,7 +231,7 @@ class SessionStore:
             if error.errno in FULL:
                 self._refused("use the session directory", error)
             raise SessionError(
-                f"cannot keep sessions in {self._root}: {error.strerror or error}; set CODEWHALE_HOME to a folder of "
+                f"cannot store sessions in {self._root}: {error.strerror or error}; set CODEWHALE_HOME to a folder of "
                 "your own"
             ) from error
 

@@ -26,7 +26,7 @@ def _lines(events: Iterable[Event]) -> Iterator[str]:
                 yield f"=== result of {event.name} ({event.call_id}, {'ok' if event.ok else 'failed'})"
                 yield event.content
             case ContextAppended():
-                yield f"=== told by the harness: {event.kind}"
+                yield f"=== from CodeWhale: {event.kind}"
                 yield event.text
             case Compacted():
                 yield f"=== compaction {event.number}"
@@ -48,4 +48,4 @@ def shell_text(ran: ShellRan) -> str:
     head, tail, cut = head_tail(ran.output, TOLD_EACH)
     output = f"{head}\n[... {cut} bytes left out ...]\n{tail}" if cut else head
     shown = fenced(f"$ {ran.command}\n{output}")
-    return f"The person ran a command of their own in the workspace ({end}, {ran.seconds:.1f} s):\n{shown}"
+    return f"The user ran a command in the workspace ({end}, {ran.seconds:.1f} s):\n{shown}"

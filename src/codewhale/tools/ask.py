@@ -52,12 +52,12 @@ class AskTools:
         """
         self._check(args)
         questions = [msgspec.to_builtins(question) for question in args.questions]
-        call.progress("Waiting for the person's answer")
+        call.progress("Waiting for the answer")
         answers = await self._asker.question(call.session, questions, SECONDS)
         if not answers:
             raise ToolError(
                 "execution_failed",
-                "The person closed the questions without an answer. Go on with the safest assumption and say which "
+                "The user closed the questions without an answer. Go on with the safest assumption and say which "
                 "it was, or end the turn with the question in your answer.",
                 field="questions",
                 expected="an answer",

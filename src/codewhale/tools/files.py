@@ -349,7 +349,7 @@ def _write(space: Workspace, args: WriteFile, session: str) -> ToolResult:
         clean = args.content.encode("utf-8", "replace").decode()
         raise ToolError(
             "invalid_input",
-            f"content holds half a character (a lone surrogate) at offset {error.start}",
+            f"content contains half a character (a lone surrogate) at offset {error.start}",
             field="content",
             expected="text that encodes as UTF-8",
             received=f"U+{ord(args.content[error.start]):04X}",

@@ -98,7 +98,7 @@ def _gap(space: Workspace, args: FimEdit, session: str) -> _Gap:
     prefix, suffix = _as_in(form.text, args.prefix_anchor), _as_in(form.text, args.suffix_anchor)
     start = form.text.find(prefix)
     if start < 0:
-        raise _refused(args, "prefix_anchor", f"prefix_anchor does not stand in {file.path}", "text copied from it")
+        raise _refused(args, "prefix_anchor", f"prefix_anchor is not in {file.path}", "text copied from it")
     begin = start + len(prefix)
     end = form.text.find(suffix, begin)
     if end < 0:
@@ -112,8 +112,8 @@ def _no_suffix(path: str, text: str, start: int, suffix: str) -> tuple[str, str]
         return "the anchors overlap: suffix_anchor begins inside prefix_anchor", "text that begins behind prefix_anchor"
     if suffix in text:
         where = f"line {text.count(chr(10), 0, start) + 1}"
-        return f"suffix_anchor stands in {path} only before prefix_anchor ({where})", "text behind prefix_anchor"
-    return f"suffix_anchor does not stand in {path}", "text copied from the file, behind prefix_anchor"
+        return f"suffix_anchor is in {path} only before prefix_anchor ({where})", "text behind prefix_anchor"
+    return f"suffix_anchor is not in {path}", "text copied from the file, behind prefix_anchor"
 
 
 def _as_in(text: str, anchor: str) -> str:

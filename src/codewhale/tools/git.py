@@ -324,7 +324,7 @@ def _advice(command: _Command, said: str) -> str:
         return "The file is in no commit there, so no line has an author; git_status {} shows whether it is untracked."
     if command.words[0] in ("show", "blame"):
         return "git_log {} lists the commits there are."
-    return "git_status {} shows how the repository stands."
+    return "git_status {} shows the state of the repository."
 
 
 def _check_rev(rev: str, fix: NextCall | Look) -> None:

@@ -42,8 +42,8 @@ _NOT_FOUND = re.compile(r"([\w.+-]+): (?:command )?not found\s*$|command not fou
 
 
 _ALONE = (
-    "Its network is its own: a server in it cannot be reached from outside of it. If one is to be, end it and start it "
-    "with loopback true; what reaches it (curl, tests) runs with loopback true as well."
+    "It has its own network: a server in it cannot be reached from outside. To reach one, cancel it and start it again "
+    "with loopback true; run what connects to it (curl, tests) with loopback true as well."
 )
 
 
@@ -263,7 +263,7 @@ class ShellTools:
 def _nobody(args: ExecShell) -> ToolError:
     return ToolError(
         "not_available",
-        "interactive needs a person at a terminal, and nobody is here. Run it without; a command that asks questions "
+        "interactive needs a user at a terminal, and there is none. Run it without; a command that asks questions "
         "takes its answers from stdin, or from exec_shell_interact when started with background or tty.",
         field="interactive",
         expected="false or absent",

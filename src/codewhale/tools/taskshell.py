@@ -162,10 +162,10 @@ def _told(record: GateRecord, claimed: str | None, ref: str, began: bool) -> str
         lines.append("That is the job's own command; it is not the one given in the call, which was not used.")
     if record.workspace_tree_sha256 is None:
         why = "files changed while it ran" if began else "the workspace was not hashed when it began"
-        lines.append(f"It is bound to no state of the workspace: {why}.")
+        lines.append(f"It is not tied to a state of the workspace: {why}.")
     lines.append(f'Its log: retrieve_tool_result {{"ref": "{ref}"}}.' if ref else "Its log could not be kept.")
     if record.task_id is None:
-        lines.append("No durable task is active: the evidence stands in this result alone.")
+        lines.append("No durable task is active: the evidence is in this result only.")
     return "\n".join(lines)
 
 

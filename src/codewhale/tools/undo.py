@@ -52,7 +52,7 @@ class UndoTools:
         except SnapshotError as error:
             raise _unavailable(error) from error
         display: tuple[Block, ...] = tuple(
-            DiffBlock(path, unified_diff(path, now, then) or "(its mode alone)") for path, now, then in shown
+            DiffBlock(path, unified_diff(path, now, then) or "(its mode only)") for path, now, then in shown
         )
         notes = refusal_lines(plan.refused)
         if len(shown) < len(plan.files):
@@ -88,14 +88,14 @@ def _too_far(wanted: int, there: int) -> ToolError:
     if not there:
         return ToolError(
             "execution_failed",
-            "Nothing differs: no turn of this session has changed a file that was not taken back already",
+            "Nothing to undo: no turn of this session has file changes left to undo",
             field="turn_offset",
             expected="a turn that changed files",
             received=str(wanted),
         )
     return ToolError(
         "invalid_input",
-        f"turn_offset {wanted} is too far back: {there} turns of this session changed files and still stand",
+        f"turn_offset {wanted} is too far back: only {there} turns of this session have changes left to undo",
         field="turn_offset",
         expected=f"1 to {there}",
         received=str(wanted),
@@ -108,9 +108,9 @@ def _nothing(plan: UndoPlan) -> ToolError:
     path = next((refusal.path for refusal in plan.refused if refusal.path), "")
     return ToolError(
         "execution_failed",
-        f"Nothing can be taken back: {told}",
+        f"Nothing can be undone: {told}",
         field="turn_offset",
-        expected="changes that still stand as they were made",
+        expected="changes that nobody changed since",
         fix=Look("read_file", {"path": path}) if path else None,
     )
 
@@ -118,6 +118,6 @@ def _nothing(plan: UndoPlan) -> ToolError:
 def _unavailable(error: SnapshotError) -> ToolError:
     return ToolError(
         "not_available",
-        f"Changes cannot be taken back here: {error}",
+        f"Changes cannot be undone here: {error}",
         expected="a journal of the changes that calls made",
     )

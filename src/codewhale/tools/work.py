@@ -172,7 +172,7 @@ class WorkTools:
             raise ToolError(
                 "execution_failed",
                 f"The note was not written: {reason}. {NOTES_PATH} must be a plain file in a plain folder of the "
-                "workspace, up to 1 MiB. Keep the point in the checklist, or tell the person.",
+                "workspace, up to 1 MiB. Keep the point in the checklist, or tell the user.",
                 field="content",
                 expected=f"a writable {NOTES_PATH}",
                 received=reason,

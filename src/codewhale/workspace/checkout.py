@@ -39,7 +39,7 @@ class Checkout(Struct, frozen=True):
         right = await self.stands() and base in ("", await self.tip())
         if done.exit_code != 0 or not right:
             await self.discard(base)
-            raise CheckoutError(f"git made no worktree at {self.path}: {_last(done) or 'what it made is another one'}.")
+            raise CheckoutError(f"git created no worktree at {self.path}: {_last(done) or 'it made another one'}.")
 
     async def stands(self) -> bool:
         """Whether this checkout, and no other, is at its path, on its branch."""
@@ -65,9 +65,9 @@ class Checkout(Struct, frozen=True):
     async def _unsaved(self) -> str:
         repository = find_repository(self.path)
         if repository is None or not await self.stands():
-            return f"it is not on its branch {self.branch}"
+            return f"it is not on branch {self.branch}"
         if any(os.path.exists(os.path.join(repository.gitdir, name)) for name in _UNDER_WAY):
-            return "a merge or rebase is under way"
+            return "a merge or rebase is in progress"
         status = await git(("status", "--porcelain", "-z", "--ignored", "--untracked-files=normal"), self.path)
         index = await git(("ls-files", "-z", "-v", "-s"), self.path, output_limit=_INDEX_LIMIT)
         if status.exit_code or index.exit_code or index.stdout_gap >= 0:

@@ -63,7 +63,7 @@ async def by_program(path: str, data: bytes, first: int, last: int, workspace: s
     if program is None:
         raise ToolError(
             "not_available",
-            f"{path} is a PDF, and there is no program to read it: {not_installed('pdftotext')}",
+            f"{path} is a PDF, but no program to read it is installed: {not_installed('pdftotext')}",
             field="path",
             expected="a text file",
             received="a PDF",
@@ -115,7 +115,7 @@ def _unreadable(path: str, done: Completed) -> ToolError:
 def _no_page(path: str, first: int, total: int) -> ToolError:
     return ToolError(
         "invalid_input",
-        f"{path} has {total} pages; page {first} is not among them",
+        f"{path} has {total} pages; page {first} does not exist",
         field="pages",
         expected=f"1 to {total}",
         received=str(first),

@@ -117,7 +117,7 @@ async def git(
         raise _unavailable(not_installed("git"))
     repository = find_repository(cwd)
     if repository is None:
-        raise _unavailable(f"{cwd} is not inside a git repository, or only in one that does not name it back.")
+        raise _unavailable(f"{cwd} is not inside a git repository, or its repository does not point back to it.")
     await refuse_specials(repository)
     overrides = _options(_CONFIG) + _options(await _filter_overrides(program, repository, cwd, seconds))
     argv = (program, "--no-pager", *overrides, args[0], *command, *args[1:])
@@ -186,11 +186,8 @@ async def _filter_overrides(program: str, repository: Repository, cwd: str, seco
     names = sorted({key[len("filter.") : key.rindex(".")] for key in keys if key.count(".") >= 2})
     if len(names) > _MOST_FILTERS or any("=" in name for name in names):
         raise _unavailable(f"The git configuration of {repository.root} defines filters that cannot be switched off.")
-    return [
-        f"filter.{name}.{setting}"
-        for name in names
-        for setting in ("clean=", "smudge=", "process=", "required=false")
-    ]  # fmt: skip
+    off = ("clean=", "smudge=", "process=", "required=false")
+    return [f"filter.{name}.{setting}" for name in names for setting in off]
 
 
 async def _launch(
@@ -277,20 +274,18 @@ async def _new_files(workspace: str, place: tuple[str, ...], room: int) -> list[
     done = await git(("ls-files", "--others", "--exclude-standard", "-z", *place), workspace, seconds=SECONDS)
     names = [name for name in done.stdout.split(b"\0") if name]
     blocks = [_new_file(workspace, os.fsdecode(name)) for name in names[: max(0, min(MOST_NEW, room))]]
-    more = len(names) - len(blocks)
-    if more > 0 and blocks:
+    if (more := len(names) - len(blocks)) > 0 and blocks:
         blocks.append(DiffBlock("", f"({more} more new files are not shown)"))
     return blocks
 
 
 def _new_file(workspace: str, path: str) -> DiffBlock:
     shown = path.encode("utf-8", "replace").decode().replace("\n", "\\n")
-    head = f"diff --git a/{shown} b/{shown}\nnew file\n--- /dev/null\n+++ b/{shown}\n"
+    head = f"diff --git a/{shown} b/{shown}\nnew file\n"
     text = _beginning(os.path.join(workspace, path))
     if text is None:
-        return DiffBlock(
-            shown, f"diff --git a/{shown} b/{shown}\nnew file\nBinary files /dev/null and b/{shown} differ\n"
-        )
+        return DiffBlock(shown, f"{head}Binary files /dev/null and b/{shown} differ\n")
+    head += f"--- /dev/null\n+++ b/{shown}\n"
     lines = text.splitlines()
     body = "".join(f"+{line}\n" for line in lines)
     return DiffBlock(shown, f"{head}@@ -0,0 +1,{len(lines)} @@\n{body}" if lines else head)
@@ -306,8 +301,6 @@ def _beginning(path: str) -> str | None:
 
 
 def _path(piece: str) -> str:
-    same = _HEAD.match(piece)
-    if same:
+    if same := _HEAD.match(piece):
         return same[1]
-    named = _NAME.search(piece)
-    return named[1] if named else piece.partition("\n")[0].removeprefix("diff --git ")
+    return named[1] if (named := _NAME.search(piece)) else piece.partition("\n")[0].removeprefix("diff --git ")

@@ -350,7 +350,7 @@ def _scan(root: str, start: str, patience: _TimeLimit) -> tuple[DirEntry, ...]:
         entries = []
         for count, (_, entry) in enumerate(_scan_open(fd)):
             if count % 1024 == 1023 and patience.spent():
-                raise TimeoutError("it holds too many entries")
+                raise TimeoutError("it has too many entries")
             entries += [] if entry is None else [entry]
     finally:
         os.close(fd)
@@ -407,7 +407,7 @@ async def copy_workspace(root: str, target: str) -> int:
     as links; a repository's hooks are left out. Raises TooLargeError, OSError."""
     listing = await Walker(root, limit=COPIED_FILES).files()
     if listing.truncated:
-        raise WorkspaceTooLargeError(f"{root} holds more than {COPIED_FILES} files")
+        raise WorkspaceTooLargeError(f"{root} has more than {COPIED_FILES} files")
     return await asyncio.to_thread(_copy, root, target, (*listing.files, *listing.links))
 
 
@@ -423,7 +423,7 @@ def _copy(root: str, target: str, names: tuple[str, ...]) -> int:
         except FileNotFoundError:
             continue
         if left < 0:
-            raise WorkspaceTooLargeError(f"{root} holds more than {COPIED_BYTES >> 20} MiB")
+            raise WorkspaceTooLargeError(f"{root} has more than {COPIED_BYTES >> 20} MiB")
         os.makedirs(os.path.dirname(copy), exist_ok=True)
         shutil.copy2(source, copy, follow_symlinks=False)
         count += 1

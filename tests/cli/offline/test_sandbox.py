@@ -32,7 +32,7 @@ async def test_the_check_says_what_does_not_work(monkeypatch: pytest.MonkeyPatch
         assert found.ok and bool(tops) is limited, found.limits
         if limited:
             said = denial("workspace-write", (), 1, "touch: cannot touch 'x': Permission denied")
-            assert said is not None and "nothing new at its top" in said.message
+            assert said is not None and "no new files at its top" in said.message
     sandbox.cache_clear()
 
 

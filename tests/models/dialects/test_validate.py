@@ -52,10 +52,10 @@ ASSISTANT = {"role": "assistant", "content": "a"}
     ("messages", "said"),
     [
         ([user(), asks(call())], "messages[2] has call 'c1' without a result"),
-        ([user(), asks(call()), user()], "messages[3] stands where the result of call 'c1' is due"),
+        ([user(), asks(call()), user()], "messages[3] is where the result of call 'c1' should be"),
         (
             [user(), asks(call(), call("c2")), result(), user()],
-            "messages[4] stands where the result of call 'c2' is due",
+            "messages[4] is where the result of call 'c2' should be",
         ),
         ([user(), result()], "messages[2] is a result of call 'c1', which was never made"),
         ([user(), asks(call()), result(), result()], "messages[4] is a result of call 'c1', which is answered twice"),
@@ -85,7 +85,7 @@ def test_chat_messages(messages: list[Any], said: str) -> None:
 @pytest.mark.parametrize(
     ("messages", "said"),
     [
-        ([block("user", TEXT), block("assistant", use()), block("user", TEXT)], "messages[2] stands where the result"),
+        ([block("user", TEXT), block("assistant", use()), block("user", TEXT)], "messages[2] is where the result"),
         ([block("user", TEXT), block("assistant", use(), use("c2")), block("user", used())], "messages[2] lacks the"),
         ([block("user", TEXT), block("assistant", use()), block("user", TEXT, used())], "has words before the result"),
         ([block("user", TEXT), block("assistant", use(given="a")), block("user", used())], "not a JSON object"),
@@ -102,7 +102,7 @@ def test_anthropic_messages(messages: list[Any], said: str) -> None:
     ("items", "said"),
     [
         ([user(), CALL], "input[1] has call 'c1' without a result"),
-        ([user(), CALL, user()], "input[2] stands where the result of call 'c1' is due"),
+        ([user(), CALL, user()], "input[2] is where the result of call 'c1' should be"),
         ([user(), OUTPUT], "input[1] is a result of call 'c1', which was never made"),
         ([user(), THOUGHT, user()], "input[2] follows reasoning that led to nothing"),
         ([user(), CALL, CALL, OUTPUT], "input[2] has a call 'c1': a second one"),
@@ -149,7 +149,7 @@ def test_a_pending_word_is_judged_and_then_forgotten() -> None:
     assert "messages[2] is the model's" in validator.fault(text)
     assert "messages[3] has the role" in validator.fault(text, b"," + wire({"role": "system", "content": "a"}))
     text += b"," + wire(user("more"), asks(call()))
-    assert "messages[5] stands where" in validator.fault(text, b"," + wire(user()))
+    assert "messages[5] is where" in validator.fault(text, b"," + wire(user()))
     text += b"," + wire(result())
     assert validator.fault(text) == ""
 

@@ -183,5 +183,5 @@ async def test_git_does_without_settings_that_cannot_be_read(home: Path, mechani
 async def test_what_cannot_be_hidden_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     launch = Launch(("/bin/true",), str(tmp_path), "workspace-write", allowances=("home:toolchains",))
-    with pytest.raises(ToolError, match="home lies in the workspace"):
+    with pytest.raises(ToolError, match="home folder is in the workspace"):
         await confine(launch)

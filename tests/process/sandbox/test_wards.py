@@ -16,7 +16,7 @@ def test_what_was_there_stays_and_what_is_new_goes(tmp_path: Path) -> None:
     make_repo(new, {"a": "a\n"})
     (new / ".git" / "config").write_text("[alias]\n a = !b\n")
     told = ward.restore(())
-    assert len(told) == 2 and "new/.git/config (alias.a): set aside as config.set-aside" in told[1]
+    assert len(told) == 2 and "new/.git/config (alias.a): moved to config.set-aside" in told[1]
     assert ward.restore(()) == [] and (old / ".git" / "config").read_text() == "[alias]\n a = !b\n"
 
 
@@ -26,7 +26,7 @@ def test_what_was_changed_is_put_back_and_what_moved_may_move(tmp_path: Path) ->
     ward = GitWatch(str(tmp_path))
     ward.enter()
     (repo / ".git" / "config").write_text("[alias]\n a = !c\n")
-    assert "put back as it was" in ward.restore(())[1]
+    assert "restored" in ward.restore(())[1]
     assert (repo / ".git" / "config").read_text() == "[alias]\n a = !b\n"
     ward.leave()
     ward.enter()
@@ -60,5 +60,5 @@ def test_setting_aside_follows_no_link_out(tmp_path: Path) -> None:
     ward.enter()
     (space / "x").mkdir()
     (space / "x" / ".git").symlink_to(out / ".git")
-    assert "x/.git (leads elsewhere): set aside as .git.set-aside" in ward.restore(())[1]
+    assert "x/.git (leads elsewhere): moved to .git.set-aside" in ward.restore(())[1]
     assert (out / ".git" / "config").read_text() == "[alias]\n a = !b\n"

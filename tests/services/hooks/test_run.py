@@ -97,6 +97,8 @@ async def test_it_is_held_in_the_sandbox(workspace: Path) -> None:
     outside = workspace.parent / "outside.txt"
     found = await said(workspace, f"echo x > in.txt; echo x > {outside}", sandbox="workspace-write")
     assert not outside.exists()
-    assert "No sandbox" in found.fault or (workspace / "in.txt").read_text() == "x\n"
+    assert "no working sandbox" in found.fault or (workspace / "in.txt").read_text() == "x\n"
     inside = await said(workspace, f"echo x > {outside.parent}/../also.txt || exit 2", sandbox="read-only")
-    assert inside.verdict == "deny" or "No sandbox" in inside.fault or not (workspace.parent / "also.txt").exists()
+    assert (
+        inside.verdict == "deny" or "no working sandbox" in inside.fault or not (workspace.parent / "also.txt").exists()
+    )

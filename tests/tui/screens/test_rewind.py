@@ -19,7 +19,7 @@ DIFF = DiffBlock("a.py", "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-new\n+old\n")
 
 
 def view(query: PreviewRewind) -> RewindView:
-    refused = ("not taken back: d.py: it was changed since",)
+    refused = ("not undone: d.py: it was changed since",)
     return RewindView(tuple(row.text for row in ROWS if row.turn >= query.turn), ("reverted: a.py",), refused, (DIFF,))
 
 
@@ -29,7 +29,7 @@ REWOUND = ANSWERS | {SessionStatus: msgspec.structs.replace(STATUS, rewinds=1)}
 
 async def test_the_latest_message_stands_first_with_what_would_go() -> None:
     async with opened("rewind", REWOUND, size=(120, 40)) as stage:
-        text = await stage.shown("1 message and", "reverted: a.py", "not taken back: d.py", "- new", "+ old")
+        text = await stage.shown("1 message and", "reverted: a.py", "not undone: d.py", "- new", "+ old")
         assert text.index("Two") < text.index("One")
         await stage.press("down")
         await stage.shown("2 messages and")

@@ -15,7 +15,7 @@ DIFF = DiffBlock("a.py", "--- a/a.py\n+++ b/a.py\n@@ -1 +1 @@\n-new\n+old\n")
 
 def view(query: PreviewUndo) -> UndoView:
     files = ("reverted: a.py", "removed: b.py", "restored: c.py")[: query.turns]
-    return UndoView(TURNS, files, ("not taken back: d.py, line 3: it was changed since",), (DIFF,))
+    return UndoView(TURNS, files, ("not undone: d.py, line 3: it was changed since",), (DIFF,))
 
 
 DONE = said("Taken back in 1 file.\nrestored: a.py\n/restore back redoes it.")
@@ -24,7 +24,7 @@ DONE = said("Taken back in 1 file.\nrestored: a.py\n/restore back redoes it.")
 async def test_it_shows_what_would_be_taken_back_and_does_it_on_yes() -> None:
     async with opened("undo", {PreviewUndo: view, RunCommand: DONE}) as stage:
         text = await stage.shown("the last turn", "turn 7 (edit_file): a.py", "1 file would change", "reverted: a.py")
-        assert "not taken back: d.py, line 3" in text and "- new" in text and "+ old" in text and "y undo" in text
+        assert "not undone: d.py, line 3" in text and "- new" in text and "+ old" in text and "y undo" in text
         assert stage.client.ops == []
         await stage.press("ctrl+y")
         outcome = await stage.done()

@@ -141,7 +141,7 @@ async def test_a_damaged_journal_is_set_aside_and_a_new_one_is_begun(root: Path)
             file.chmod(0o600)
             file.write_bytes(b"garbage")
     it = history(root)
-    with pytest.raises(SnapshotError, match="set aside"):
+    with pytest.raises(SnapshotError, match="history is moved to"):
         await look(it)
     assert (root.parent / "journal.damaged").is_dir()
     (found,) = await look(it)

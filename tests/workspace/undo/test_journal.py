@@ -166,5 +166,5 @@ async def test_a_damaged_journal_is_told(journal: Journal) -> None:
     await put(journal, 1, {"a": b"1\n"})
     ref = Path(journal.folder, "refs/heads/journal")
     ref.write_text("0" * 39 + "1\n")
-    with pytest.raises(JournalDamagedError, match="git failed on the journal"):
+    with pytest.raises(JournalDamagedError, match="git failed on the record"):
         await journal.entries()

@@ -27,6 +27,6 @@ def test_turns_plans_and_what_was_done() -> None:
     assert turn_line(UndoTurn(1, 0, 0.0, ("undo",), ())) == "the last undo (undo): too many files to list"
     files = (UndoneFile("a", STATE, None), UndoneFile("b", None, STATE), UndoneFile("c", STATE, STATE, b"x"))
     plan = UndoPlan("s", "/w", 1, files, (UndoRefusal("d", "why", (1, 2)),))
-    assert plan_lines(plan) == ["removed: a", "restored: b", "reverted: c", "not taken back: d, lines 1 to 2: why"]
+    assert plan_lines(plan) == ["removed: a", "restored: b", "reverted: c", "not undone: d, lines 1 to 2: why"]
     changes = (FileChange("a", "1", None), FileChange("b", None, "2"))
     assert done_lines(changes, ()) == ["removed: a", "restored: b"]

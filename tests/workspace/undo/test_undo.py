@@ -48,7 +48,7 @@ async def test_what_others_changed_meanwhile_stays_and_a_touched_hunk_is_told(sc
     scene.write("a.txt", text)
     scene.write("mine.txt", "a person's file\n")
     plan = await scene.plan()
-    assert plan.refused == (UndoRefusal("a.txt", "somebody changed these lines since", (10, 9)),)
+    assert plan.refused == (UndoRefusal("a.txt", "these lines were changed since", (10, 9)),)
     assert scene.read("a.txt").decode() == text
     done = await scene.undo.carry_out(plan)
     assert scene.read("a.txt").decode() == text.replace("AGENT TOP\n", "")
@@ -110,8 +110,8 @@ async def test_a_file_a_person_deleted_stays_deleted_and_one_made_anew_is_theirs
     assert scene.tree().keys() == {"anew", "created"}
     assert scene.read("anew") == b"person\n" and scene.read("created") == b"agent\nperson\n"
     assert [(one.path, one.reason) for one in done.refused] == [
-        ("anew", "it was deleted, and somebody made it anew since"),
-        ("created", "it was created, and somebody changed it since"),
+        ("anew", "it was deleted by the agent, and created again since"),
+        ("created", "it was created by the agent, and changed since"),
     ]
 
 

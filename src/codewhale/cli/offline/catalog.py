@@ -42,7 +42,7 @@ class View(Struct, frozen=True):
         """The rows of the array. Raises ConfigError for a profile that there is not."""
         profile = self.profile or str(self.settings().facts.get("tool_profile", DEFAULT_PROFILE))
         if profile not in PROFILES:
-            raise ConfigError(f"there is no profile {profile!r}; it is one of {', '.join(PROFILES)}")
+            raise ConfigError(f"there is no tool profile {profile!r}; it is one of {', '.join(PROFILES)}")
         return catalog.head_of(profile)
 
 

@@ -38,7 +38,7 @@ from codewhale.session.redaction import Redactor
 from codewhale.session.store import SessionStore
 
 MAX_BYTES = 256 << 20
-NO_RESULT = "The imported session holds no result of this call. Check its effects before repeating it."
+NO_RESULT = "The imported session has no result for this call. Check its effects before repeating it."
 _ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _FROM_OUTSIDE = (("mcp_", Origin.MCP), ("github_", Origin.ISSUE), ("web", Origin.WEB), ("fetch_url", Origin.WEB))
 

@@ -120,13 +120,13 @@ def _drift(prepared: PendingCall, started: CallStarted | None, finished: CallFin
     difference; neither is a call that was refused then and would run today."""
     if started is not None:
         if prepared.error is not None:
-            return f"it ran as {started.name} then and would be refused today"
+            return f"it ran as {started.name} and would be refused today"
         if started.name != prepared.name:
-            return f"it ran as {started.name} then and would run as {prepared.name} today"
+            return f"it ran as {started.name} and would run as {prepared.name} today"
         if _decoded(started.arguments) != prepared.arguments:
-            return f"it ran with {started.arguments} then"
+            return f"it ran with {started.arguments}"
     elif finished is not None and finished.ok and prepared.error is not None and prepared.spec is not None:
-        return "it succeeded then and would be refused today"
+        return "it succeeded and would be refused today"
     return ""
 
 
@@ -157,7 +157,7 @@ async def _reading(home: str, session: str, environ: Mapping[str, str], log: lis
     opened = next((envelope.event for envelope in log if isinstance(envelope.event, SessionOpened)), None)
     workspace = os.path.realpath(opened.workspace) if opened is not None and opened.workspace else ""
     if not workspace or not os.path.isdir(workspace):
-        raise SessionError(f"the workspace of session {session} ({workspace or 'not recorded'}) is not there to copy")
+        raise SessionError(f"the workspace of session {session} ({workspace or 'not recorded'}) no longer exists")
     config = open_config(home, workspace, environ, {})
     place = Place(home, workspace, environ, {})
     parts = Container(place, config, SystemClock(), open_routes(home, config, environ), tool_family)
@@ -167,7 +167,7 @@ async def _reading(home: str, session: str, environ: Mapping[str, str], log: lis
         try:
             await copy_workspace(root, scratch)
         except (WorkspaceTooLargeError, OSError) as error:
-            raise SessionError(f"the workspace cannot be copied to read in: {error}") from error
+            raise SessionError(f"the workspace cannot be copied: {error}") from error
         copy = os.path.normpath(os.path.join(scratch, os.path.relpath(workspace, root)))
         async with parts.closers:
             yield _Reads(parts, session, (workspace, copy))

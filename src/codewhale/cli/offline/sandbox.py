@@ -72,8 +72,8 @@ _TRIES = (
     _Try("writes outside the workspace", "echo x > {out}/x", False),
     _Try("changes git's settings", "echo x >> .git/config", False),
     _Try("adds a git hook", "echo x > .git/hooks/pre-commit", False),
-    _Try("adds tasks of an editor", "mkdir -p .vscode && echo x > .vscode/tasks.json", False),
-    _Try("ends the harness", "kill -0 {pid}", False),
+    _Try("adds editor tasks", "mkdir -p .vscode && echo x > .vscode/tasks.json", False),
+    _Try("stops CodeWhale", "kill -0 {pid}", False),
     _Try("changes the kernel's settings", ": >> /proc/sys/kernel/core_pattern", False),
 )
 
@@ -120,13 +120,13 @@ def own_allowances(settings: SandboxSettings, profile: str) -> tuple[str, ...]:
 
 def told(settings: SandboxSettings) -> list[str]:
     """The settings in lines for people."""
-    network = {"off": "never", "ask": "with an approval, and offered where it was missed", "on": "always"}
+    network = {"off": "never", "ask": "after approval; offered when a command needed it", "on": "always"}
     lines = [f"network: {settings.network} ({network[settings.network]})"]
     for name in ("writable", "caches", "hidden"):
         if found := getattr(settings, name):
             lines.append(f"{name}: {', '.join(found)}")
     if settings.hidden and sandbox().mechanism not in ("", BUBBLEWRAP):
-        lines.append(f"hidden places can be seen: {sandbox().mechanism} cannot hide them")
+        lines.append(f"hidden places are visible: {sandbox().mechanism} cannot hide them")
     return lines
 
 
@@ -197,7 +197,7 @@ async def _abstract(workspace: str) -> tuple[str, ...]:
         reached = (
             await _run((interpreter(), "-I", "-S", "-c", line), PROFILES[2], workspace, ("network",))
         ).exit_code == 0
-    return ("commands that have the network reach abstract sockets of this machine",) if reached else ()
+    return ("commands with network access can reach abstract sockets of this machine",) if reached else ()
 
 
 async def _network(profile: str, workspace: str) -> Attempt:

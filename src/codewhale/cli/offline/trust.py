@@ -66,8 +66,8 @@ def forget(home: str, workspace: str, names: Sequence[str]) -> list[str]:
 def _one(found: dict[str, ProjectFile], workspace: str, name: str) -> ProjectFile:
     item = found.get(os.path.normpath(os.path.join(os.path.realpath(workspace), name)))
     if item is None:
-        there = ", ".join(found) or f"none; there could be {', '.join(PROJECT_FILES)}"
-        raise ConfigError(f"{name} is no project file that can be trusted; in this workspace there is {there}")
+        there = ", ".join(found) or f"none; possible are {', '.join(PROJECT_FILES)}"
+        raise ConfigError(f"{name} is not a project file that can be trusted; this workspace has {there}")
     return item
 
 

@@ -88,7 +88,7 @@ class MessagesParser:
         try:
             answer = _object(data.decode())
         except UnicodeDecodeError:
-            raise failure("malformed", "the answer holds bytes that are not UTF-8")
+            raise failure("malformed", "the answer contains bytes that are not UTF-8")
         content = answer.get("content")
         if not isinstance(content, list):
             raise ProviderFailure(from_error(answer.get("error") or answer))
@@ -127,7 +127,7 @@ class MessagesParser:
     def _delta(self, index: int, delta: dict[str, Any], out: list[StreamEvent]) -> None:
         block = self._blocks.get(index)
         if block is None:
-            raise failure("malformed", "the provider continued a block that it had not begun")
+            raise failure("malformed", "the provider continued a block that it never started")
         if "signature" in delta:
             block.start["signature"] = _word(delta, "signature")
             self.size += len(block.start["signature"])

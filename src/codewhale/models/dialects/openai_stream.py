@@ -94,7 +94,7 @@ class ChatParser:
         try:
             answer = _loads(data.decode())
         except UnicodeDecodeError:
-            raise failure("malformed", "the answer holds bytes that are not UTF-8")
+            raise failure("malformed", "the answer contains bytes that are not UTF-8")
         if not isinstance(answer, dict):
             raise failure("malformed", "the answer is JSON but not an object")
         if answer.get("error") or not isinstance(answer.get("choices"), list):

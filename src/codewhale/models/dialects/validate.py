@@ -142,9 +142,9 @@ class Validator:
     def _take(self, said: _Said) -> None:
         before, self._last = self._last, said
         if said.role not in ("user", "assistant", "tool"):
-            raise _Fault(f"has the role {said.role!r}, which may not stand here", _DAMAGED)
+            raise _Fault(f"has the role {said.role!r}, which is not allowed here", _DAMAGED)
         if self._open and not said.results and not (self._split and said.role == "assistant"):
-            raise _Fault(f"stands where the result of {self._unanswered()} is due", _DAMAGED)
+            raise _Fault(f"is where the result of {self._unanswered()} should be", _DAMAGED)
         if before.leads and said.role != "assistant":
             raise _Fault("follows reasoning that led to nothing", _DAMAGED)
         for call_id in said.results:

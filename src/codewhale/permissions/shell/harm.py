@@ -136,14 +136,14 @@ def _losses(call: ShellCall, places: ShellPaths) -> Iterator[str]:
             for word in _roots_of_find(texts):
                 lost = places.root(word, folder)
                 if lost and lost != "the whole workspace":
-                    yield f"{name} of all in {word} hits {lost}"
+                    yield f"{name} of all in {word} affects {lost}"
     if "recursive" in call.roles.sets:
         everything = name in ("mv", "shred", "srm", "chattr") or bool(set("rR") & set(call.letters()))
         everything = everything or call.has("--recursive", "--no-preserve-root", "--dir")
         for word in call.operands() if everything else ():
             lost = places.root(word, folder)
             if lost and (lost != "the whole workspace" or name in ("rm", "shred", "srm")):
-                yield f"{name} {word.replace(UNKNOWN, '$')} hits {lost}"
+                yield f"{name} {word.replace(UNKNOWN, '$')} affects {lost}"
     if name == "find":
         texts = call.texts
         if "-delete" in texts or _DELETERS.intersection(map(posixpath.basename, texts)):

@@ -131,7 +131,7 @@ def _refuse_to_read(text: str, line: ParsedLine) -> NoReturn:
     if written is not None and written.target.text not in ("/dev/null", "1", "2"):
         ask("shell.redirect", f"it redirects to {written.target.text}")
     if line.shapes:
-        ask("shell.construct", f"it holds {line.shapes[0]}")
+        ask("shell.construct", f"it contains {line.shapes[0]}")
     ask("shell.construct", "shells may read this line differently")
 
 

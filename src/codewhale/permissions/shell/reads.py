@@ -160,7 +160,7 @@ def only_reads(call: Candidate, places: ShellPaths) -> bool:
     if not name:
         ask("shell.unknown", f"{call.words[0].text} may not be the system's own program")
     if planted := program_in(places.workspace, name):
-        ask("shell.project-code", f"{planted} stands where {name} is looked for")
+        ask("shell.project-code", f"{planted} may run as {name}")
     rest = [word.text for word in call.words[1:]]
     if _asks_version(name, rest, call, places):
         return name in reads().questions["chosen"]
@@ -231,7 +231,7 @@ def _doubt(word: Word, rules: Reads) -> str:
     if (not head and not free) or (head.startswith("-") and "=" not in head):
         return f"{pattern} may be read as an option if a file is named so; write ./{pattern.lstrip('-')}"
     hidden = any(part.startswith(".") and re.search(r"[*?]", part) for part in pattern.split("/"))
-    return f"{pattern} may stand for hidden files" if hidden or "[" in pattern else ""
+    return f"{pattern} may match hidden files" if hidden or "[" in pattern else ""
 
 
 def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], places: ShellPaths) -> None:

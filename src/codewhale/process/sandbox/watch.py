@@ -21,7 +21,7 @@ MOST_FOLDERS = 200_000
 _MOST_KEPT = 16 << 20
 _RACY = 50_000_000  # nanoseconds: a folder that changed just before it was looked at is looked at again
 _SHOWN = 12
-_OVER = f"There are more than {MOST_FOLDERS} folders; what lies in the others for git to obey was not looked for."
+_OVER = f"There are more than {MOST_FOLDERS} folders; the others were not checked for files that git obeys."
 
 
 class _Folder(Struct, frozen=True):
@@ -149,21 +149,21 @@ class GitWatch:
         try:
             fd = Root(self.root).open_dir(folder or ".", links=False)
         except (OSError, ValueError):
-            return "it is gone"
+            return "it no longer exists"
         try:
             os.fchmod(fd, os.fstat(fd).st_mode & 0o7777 | 0o700)  # a command may have closed it
             before = self._contents.get(path)
             if before is not None:
                 _replace(name, before, fd)
-                return "put back as it was"
+                return "restored"
             data = read_file(path)
             aside = _free(name, fd)
             os.rename(name, aside, src_dir_fd=fd, dst_dir_fd=fd)
             if name == "config" and data is not None and harmless(data):
                 _replace(name, harmless(data), fd)
-            return f"set aside as {aside}"
+            return f"moved to {aside}"
         except OSError as error:
-            return f"could not be set aside ({error.strerror})"
+            return f"could not be moved ({error.strerror})"
         finally:
             os.close(fd)
 
@@ -194,7 +194,7 @@ def _lines(lines: Sequence[str]) -> list[str]:
     if not lines:
         return []
     more = [f"and {len(lines) - _SHOWN} more"] if len(lines) > _SHOWN else []
-    return ["This would make plain git run programs or look elsewhere, so it does not stay:", *lines[:_SHOWN], *more]
+    return ["These files would change what git runs or reads; they were moved or restored:", *lines[:_SHOWN], *more]
 
 
 Ended = asyncio.Future[Any]

@@ -256,7 +256,7 @@ async def begin(jobs: ShellJobs, session: str, spec: JobSpec) -> JobView:
         clean = spec.command.encode("utf-8", "replace").decode().replace("\0", "")
         raise ToolError(
             "invalid_input",
-            "The command holds a NUL or a character that has no UTF-8 form.",
+            "The command contains a NUL or a character that is not valid UTF-8.",
             field="command",
             expected="text without NUL",
             received=one_line(spec.command),

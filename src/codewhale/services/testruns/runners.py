@@ -120,7 +120,7 @@ def foresee(root: str, args: str = "", all_features: bool = False) -> Runner:
             return Runner("cargo", (_program("cargo", root), "test", *features, *words))
         runner = _RUNNERS[kind](root, words)
         if runner is not None:
-            note = "all_features means something to cargo alone and was left out" if all_features else ""
+            note = "all_features applies only to cargo and was ignored" if all_features else ""
             return replace(runner, note="; ".join(filter(None, (runner.note, note))))
     raise _no_runner(root)
 

@@ -33,7 +33,7 @@ METER, _EDGES = 30, 5
 _PARTS = {
     "system text": "system", "tools": "tools", "instruction files": "instructions", "compacted": "memory",
 }  # fmt: skip
-LAYERS = ("your messages", "answers", "reasoning", "tool calls", "tool results", "pictures", "told by the harness")
+LAYERS = ("your messages", "answers", "reasoning", "tool calls", "tool results", "pictures", "from CodeWhale")
 _FILL = {
     "system": ("█", "accent"), "tools": ("▓", "user"), "instructions": ("█", "warning"), "memory": ("▓", "link"),
     "conversation": ("█", "success"), "free": ("░", "border"), "reserved": ("▒", "muted"),

@@ -23,8 +23,8 @@ _KINDS = (
     (stat.S_ISBLK, "a block device"),
 )
 _REASONS = {
-    errno.ELOOP: "a link on the way keeps changing or leads in a circle",
-    errno.ENOTDIR: "a part of the path is no folder",
+    errno.ELOOP: "a link in the path keeps changing or leads in a circle",
+    errno.ENOTDIR: "a part of the path is not a folder",
     errno.ENOSPC: "the disk is full; nothing was changed",
     errno.EBUSY: "it changed while it was being written; nothing was changed",
     errno.ENAMETOOLONG: "the name is too long",
@@ -109,7 +109,7 @@ class PathErrors:
         hint = f". Did you mean {likely!r}?" if likely else ""
         if "link" in refused.reason:
             real = os.path.realpath(os.path.join(self._root.path, path))
-            hint = f". It leads to {one_line(real)}: give that path itself, so that the person can be asked about it"
+            hint = f". It leads to {one_line(real)}: give that path itself, so that the user can be asked about it"
         return ToolError(
             "path_escape",
             f"{path!r} is refused: {refused.reason}. Give a path relative to the workspace {self._root.path}{hint}"
@@ -167,7 +167,7 @@ def refuse_marks(name: str, before: bytes, after: bytes, redact: Redact) -> None
     if lost:
         raise ToolError(
             "invalid_input",
-            f"{name} holds a secret that you are shown as {lost[0]}; written like that, the secret would be lost. "
+            f"{name} contains a secret that you are shown as {lost[0]}; written like that, the secret would be lost. "
             "Nothing was changed. Edit the lines around it with edit_file or apply_patch and leave its line as it is",
             field="content",
             expected=f"text without {lost[0]}",

@@ -325,7 +325,7 @@ class Workspace:
         if folded & PROTECTED or (pointed and (resolved == pointed or resolved.startswith(pointed + "/"))):
             raise ToolError(
                 "permission_denied",
-                f"{path} belongs to git or to the harness and is never written by a tool. If it must change, say so "
+                f"{path} belongs to git or to CodeWhale and is never written by a tool. If it must change, say so "
                 "in your answer",
                 field="path",
                 expected="a path outside .git and .codewhale",

@@ -174,7 +174,7 @@ def _encode(path: str, content: str) -> bytes:
     except UnicodeEncodeError as error:
         raise ToolError(
             "invalid_input",
-            f"the content for {path} holds half a character (a lone surrogate) at offset {error.start}",
+            f"the content for {path} contains half a character (a lone surrogate) at offset {error.start}",
             field="changes",
             expected="text that encodes as UTF-8",
             received=f"U+{ord(content[error.start]):04X}",

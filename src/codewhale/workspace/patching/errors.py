@@ -59,7 +59,7 @@ def ambiguous(path: str, place: str, starts: Sequence[int], how: str) -> ToolErr
         f"{path}: {place} fits {len(starts)} places ({how}): lines {shown}{more}. Nothing was changed. Add context "
         "lines until it fits one, or give the right line number",
         field="patch",
-        expected="context that stands once in the file",
+        expected="context that occurs once in the file",
         received=f"matches at lines {shown}",
     )
 
@@ -95,7 +95,7 @@ def _hint(hunk: Hunk, lines: Sequence[str], near: int, hits: int) -> str:
     new = [line.text.strip() for line in hunk.new]
     stripped = [line.strip() for line in lines]
     if any(stripped[i : i + len(new)] == new for i in range(max(0, near - 5), near + 6)) and new:
-        return "the new lines already stand there; the change may have been made before."
+        return "the new lines are already there; the change may have been made before."
     if not hits:
         return "none of these lines is in the file; check the path and read the file again."
     for offset, line in enumerate(hunk.old):

@@ -145,7 +145,7 @@ class Replacer:
             f"search fits {count} places in {self._path} ({how}): lines {shown}. Nothing was changed. Add lines "
             "around it until it fits one" + (", or set replace_all" if how == "exact" else ""),
             field="search",
-            expected="text that stands once in the file",
+            expected="text that occurs once in the file",
             received=f"{count} matches",
             fix=Look("read_file", {"path": self._path, "start_line": max(1, lines[0] - 5), "max_lines": 40}),
         )

@@ -160,7 +160,7 @@ class DiffReader:
         if old <= declared[0] and new <= declared[1]:
             raise cut_off(
                 f"its last hunk, {header}, declares {declared[0]} old and {declared[1]} new lines, and {old} and {new} "
-                "came. If that is the whole hunk, correct the counts in its header"
+                "were sent. If that is the whole hunk, correct the counts in its header"
             )
 
     def _counted(self, old: int, new: int) -> tuple[PatchLine, ...] | None:

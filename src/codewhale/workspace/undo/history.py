@@ -148,7 +148,7 @@ class FileHistory:
                 private_dir(self.journal.folder)
                 fd = DISK.open(os.path.join(self.journal.folder, "lock"), os.O_RDWR | os.O_CREAT)
             except OSError as error:
-                raise SnapshotError(f"the journal of changes cannot be kept: {error}") from error
+                raise SnapshotError(f"the record of changes cannot be written: {error}") from error
             try:
                 await _locked(fd)
                 if self._picture is None or self._picture.head != self.journal.head():
@@ -284,7 +284,7 @@ class FileHistory:
         bounds = self._bounds
         listing = await Walker(self.root.path, limit=bounds.files, seconds=bounds.seconds).files()
         if listing.truncated:
-            raise TooMuchError(f"it holds more than {bounds.files:,} files, or they take too long to list")
+            raise TooMuchError(f"it has more than {bounds.files:,} files, or they take too long to list")
         if not self._picture.full:
             room = await asyncio.to_thread(_room, self.root.path, listing.files)
             if room > bounds.bytes:
@@ -309,8 +309,11 @@ class FileHistory:
     async def _were_there(
         self, changes: Sequence[Change], author: JournalEntry | None, looks: dict[str, FileLook], begun: int
     ) -> set[str]:
-        """The files seen for the first time that had been there all along: older than the call, or hidden before it."""
-        new = [one.path for one in changes if one.before is None and one.path not in self._gone]
+        """The files seen for the first time that had been there all along: older than the call, or hidden before it,
+        and not moved with a folder."""
+        left = {(one.before.blob, os.path.basename(one.path)) for one in changes if one.before and not one.after}
+        fresh = [one for one in changes if one.before is None and one.path not in self._gone]
+        new = [one.path for one in fresh if one.after and (one.after.blob, os.path.basename(one.path)) not in left]
         if author is None or not begun:
             return set(new) if author is None else set()
         rules = {one.path: one.before for one in changes if is_rule_file(one.path)}
@@ -344,7 +347,7 @@ class FileHistory:
                 picture = _Picture(head, False, {path: KnownFile(state, ()) for path, state in files.items()})
         except JournalDamagedError as error:
             aside = await asyncio.to_thread(_set_aside, self.journal.folder)
-            raise SnapshotError(f"{error}; it is set aside as {aside}, and a new one is begun") from error
+            raise SnapshotError(f"{error}; the old history is moved to {aside}, and a new one is started") from error
         self._picture = picture
 
     async def _kept(self) -> list[JournalEntry]:
@@ -421,7 +424,7 @@ async def _locked(fd: int) -> None:
         async with asyncio.timeout(LOCK_SECONDS):
             await asyncio.to_thread(_lock, fd, stop)
     except TimeoutError:
-        raise SnapshotError("another process keeps its history busy") from None
+        raise SnapshotError("another process is using its history") from None
     finally:
         stop.set()
 

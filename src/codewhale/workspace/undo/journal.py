@@ -191,7 +191,7 @@ class Journal:
                 await importing.close_stdin()
                 _checked(await importing.wait())
         except (OSError, BrokenPipeError) as error:
-            raise SnapshotError(f"the changes of a call cannot be kept in {self.folder}: {error}") from error
+            raise SnapshotError(f"the changes of a call cannot be stored in {self.folder}: {error}") from error
         finally:
             coming.cancel()
             if importing is not None:
@@ -236,6 +236,14 @@ class Journal:
                     continue
         return total
 
+    def check_room(self, size: int) -> None:
+        """Raise where so many bytes cannot be written, before anything is done that is to be written down."""
+        try:
+            atomic_write(os.path.join(self.folder, "room"), bytes(size))
+            os.unlink(os.path.join(self.folder, "room"))
+        except OSError as error:
+            raise SnapshotError(f"there is no room for it in {self.folder}: {error.strerror or error}") from error
+
     async def cut(self, oldest: str) -> None:
         """Forget all that was before commit `oldest`, and give its room back."""
         atomic_write(os.path.join(self.folder, "shallow"), f"{oldest}\n".encode())
@@ -268,7 +276,7 @@ def _checked(done: Completed) -> Completed:
     if done.exit_code != 0:
         reason = done.stderr.decode("utf-8", "replace").strip().partition("\n")[0]
         kind = JournalDamagedError if done.exit_code == _FATAL else SnapshotError
-        raise kind(f"git failed on the journal of changes: {reason or f'exit code {done.exit_code}'}")
+        raise kind(f"git failed on the record of changes: {reason or f'exit code {done.exit_code}'}")
     return done
 
 
@@ -276,7 +284,7 @@ def _entry(text: bytes) -> JournalEntry:
     try:
         return msgspec.json.decode(text, type=JournalEntry)
     except msgspec.MsgspecError as error:
-        raise JournalDamagedError(f"an entry of the journal of changes cannot be read: {error}") from error
+        raise JournalDamagedError(f"an entry of the record of changes cannot be read: {error}") from error
 
 
 def _batch(contents: Iterator[JournalContent]) -> list[JournalContent]:

@@ -42,7 +42,7 @@ def done_lines(changes: Iterable[FileChange], refused: Sequence[UndoRefusal]) ->
 
 
 def refusal_lines(refused: Sequence[UndoRefusal]) -> list[str]:
-    return capped([f"not taken back: {place(one)}: {one.reason}" for one in refused])
+    return capped([f"not undone: {place(one)}: {one.reason}" for one in refused])
 
 
 def place(refusal: UndoRefusal) -> str:

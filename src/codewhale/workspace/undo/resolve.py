@@ -149,7 +149,7 @@ class Revision(Struct, frozen=True):
 
 
 class UndoRefusal(Struct, frozen=True):
-    """What was not taken back: why, and the (first, last) lines of the file it stands in afterwards, None for the
+    """What was not undone: why, and the (first, last) lines of the file it stands in afterwards, None for the
     whole file."""
 
     path: str
@@ -173,11 +173,11 @@ class BlobSource(Protocol):
 
 
 _Content = tuple[bool, FileState | None, FileState | None]
-MADE_ANEW = "it was deleted, and somebody made it anew since"
-CREATED = "it was created, and somebody changed it since"
-TOUCHED = "somebody changed these lines since"
-WHOLE = "somebody changed it since, and it is no text whose lines could be told apart"
-NOT_KEPT = "its content is not kept: it is too large, or looks like a file of secrets"
+MADE_ANEW = "it was deleted by the agent, and created again since"
+CREATED = "it was created by the agent, and changed since"
+TOUCHED = "these lines were changed since"
+WHOLE = "it was changed since, and it is not text that can be compared line by line"
+NOT_KEPT = "its content was not saved: it is too large, or looks like a file of secrets"
 
 
 async def resolve(path: str, moves: Sequence[Revision], contents: BlobSource) -> ResolvedFile:

@@ -82,7 +82,7 @@ class FileScanner:
 
     def _one(self, folder: int, path: str, name: str, known: KnownFile | None) -> FileLook | None:
         if self.stop.is_set() or time.monotonic() > self._deadline:
-            raise TooLongError("looking at its files took too long")
+            raise TooLongError("checking its files took too long")
         try:
             info = os.lstat(name, dir_fd=folder)
         except OSError:

@@ -34,8 +34,8 @@ READ_AT_ONCE = 32 << 20
 SHOWN_FILES = 40
 _REMEMBERED = 100
 _LISTED, _HASHED_BYTES = 100, 16 << 20
-SHOWN_BYTES = 256 << 10
-TOO_MANY = "{} changed too many files at once to be taken back"
+SHOWN_BYTES, ROOM = 256 << 10, 256 << 10
+TOO_MANY = "{} changed too many files at once to be undone"
 
 
 class UndoneFile(Struct, frozen=True):
@@ -104,7 +104,7 @@ class Undo:
         """Look at what the call may change. Never stands in its way."""
         root, paths = os.path.realpath(call.workspace), _scope(call)
         for away in sorted(filter(None, (real_outside(path, root) for path in paths or ()))):
-            self._tell_once(call, os.path.dirname(away), "it lies outside the workspace")
+            self._tell_once(call, os.path.dirname(away), "it is outside the workspace")
         history = self._history(root)
         if paths is None and (root in self._unwatched or (reason := history.refusal())):
             if root not in self._unwatched:
@@ -206,9 +206,7 @@ class Undo:
     async def contents(self, plan: UndoPlan) -> tuple[tuple[str, bytes | None, bytes | None], ...]:
         """(path, bytes now, bytes then) of a plan's first forty files, to be shown; larger ones are left out."""
         history = self._history(plan.workspace)
-        shown = [
-            one for one in plan.files[:SHOWN_FILES] if max(_size(one.now), _size(one.then)) <= SHOWN_BYTES
-        ]  # fmt: skip
+        shown = [one for one in plan.files[:SHOWN_FILES] if max(_size(one.now), _size(one.then)) <= SHOWN_BYTES]
         states = [state for one in shown for state in (one.now, one.then) if state is not None and state.blob]
         kept = await history.journal.read({state.blob: state.size for state in states})
 
@@ -237,10 +235,11 @@ class Undo:
     async def _carry_out(self, plan: UndoPlan) -> UndoResult:
         history = await self._present(plan.workspace)
         refused, changes = list(plan.refused), list[FileChange]()
-        author = JournalEntry(
-            0, 0.0, "undo", plan.session, self._turn_of(plan.session)[1], tool="undo", since=plan.since
-        )
+        turn = self._turn_of(plan.session)[1]
+        author = JournalEntry(0, 0.0, "undo", plan.session, turn, tool="undo", since=plan.since)
+        size = ROOM + sum(1_000 + len(one.data or b"") for one in plan.files)
         async with history.held():
+            await asyncio.to_thread(history.journal.check_room, size)
             # Deletions first: a file may be in the way of a folder, and a folder in that of a file.
             for one in plan.files:
                 if one.then is None:
@@ -270,7 +269,7 @@ class Undo:
                 refused.append(UndoRefusal(one.path, NOT_KEPT))
                 return
         if not history.is_ours(one.path):
-            refused.append(UndoRefusal(one.path, "it is never written"))
+            refused.append(UndoRefusal(one.path, "it is a protected path, which is never written"))
             return
         written = await run_to_end(write_back, history.root, one.path, one.now, one.then, data)
         if written.reason:
@@ -282,7 +281,7 @@ class Undo:
         try:
             await history.look(paths, author)
         except TooMuchError as error:
-            raise SnapshotError(f"the files cannot be looked at: {error}") from error
+            raise SnapshotError(f"the files cannot be read: {error}") from error
 
     async def _present(self, workspace: str) -> FileHistory:
         root = os.path.realpath(workspace)
