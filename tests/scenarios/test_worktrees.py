@@ -65,7 +65,7 @@ def test_a_run_with_changes_keeps_its_checkout_and_one_without_leaves_nothing(ho
     os.unlink(Path(tree.path) / "new.txt")
     scripted(home, DONE)
     again = codewhale_program(home, "exec", "-w", str(git_workspace), "--worktree", "topic", "Go")
-    assert again.returncode == 0 and "topic removed" in again.stderr
+    assert again.returncode == 0 and "topic removed: it had no changes" in again.stderr
     assert worktrees(home / "state") == [] and not os.path.exists(tree.path)
     assert git(git_workspace, "branch", "--list", "codewhale/*") == ""
     assert git(git_workspace, "worktree", "list").count("\n") == 0
