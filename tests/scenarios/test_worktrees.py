@@ -265,7 +265,7 @@ async def test_what_others_made_of_the_repository_stays(home: Path, git_workspac
     before = [git(git_workspace, *words) for words in asked]
     held = await open_worktree(git_workspace, home, "topic")
     git(git_workspace, "worktree", "lock", held.tree.path)
-    assert "unlock" in await finish(held) and os.path.exists(held.tree.path)
+    assert "locked" in await finish(held) and os.path.exists(held.tree.path)
     git(git_workspace, "worktree", "unlock", held.tree.path)
     assert await finish(hold(held.tree)) == ""
     assert [git(git_workspace, *words) for words in asked] == before
@@ -337,6 +337,7 @@ def test_killed_at_any_moment_no_work_is_lost_and_the_next_one_tidies_up(home: P
         assert asyncio.run(held.tree.stands())
         kept = asyncio.run(finish(held))
         assert bool(kept) == os.path.exists(held.tree.path) and (kept or ["wrote", last] not in steps)
+        assert not kept or int(last.partition("-")[2]) % 3, "nothing was ever written there"
         wrote_in = [name for step, name in steps if step == "wrote"]
         assert [(Path(held.tree.path).with_name(name) / "work.txt").read_text() for name in wrote_in] == wrote_in
     left = {tree.path for tree in worktrees(state)}

@@ -113,4 +113,4 @@ class Checkout(Struct, frozen=True):
 
 
 def _why(done: Completed) -> str:
-    return one_line(done.stderr.decode("utf-8", "replace").strip().partition("\n")[0], 300).rstrip(".")
+    return one_line(done.stderr.decode("utf-8", "replace").strip().partition("\n")[0], 300).rstrip(".;")
