@@ -1,5 +1,6 @@
 """What answers at an address, whether a key is taken, and that nothing is kept of what did not answer."""
 
+import asyncio
 import json
 import socket
 import time
@@ -17,6 +18,7 @@ from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import ConnectProvider, SessionStatus
 from codewhale.protocol.views import CheckEndpoint, EndpointView, FindLocal, ListModels
 from codewhale.testing import harness
+from support.loopserver import LoopServer
 from support.modelserver import ModelServer
 from support.wire import Reply, Wire, answer
 
@@ -159,6 +161,21 @@ async def test_another_machine_is_asked_unencrypted_once_that_is_allowed(tmp_pat
         assert server.asked[-1] == ("POST", "/v1/chat/completions", "sk-right")
     kept = open_config(str(tmp_path / "home"), str(tmp_path / "shop"), {}, {})
     assert kept.get(f"providers.{view.name}.facts") == {"allow_insecure_http": True}
+
+
+class Unencrypted(LoopServer):
+    """Refuses what is not HTTP, as servers do."""
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
+        await writer.drain()
+
+
+async def test_a_server_without_encryption_that_is_asked_for_it_says_so(tmp_path: Path) -> None:
+    async with Unencrypted() as server:
+        view = await check(tmp_path, address=f"https://127.1:{server.address.rpartition(':')[2]}")
+        assert "it does not speak https" in view.why and "begins with http://" in view.why and "SSL" not in view.why
 
 
 async def test_a_model_that_no_list_names_is_asked(tmp_path: Path) -> None:

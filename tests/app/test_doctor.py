@@ -59,9 +59,9 @@ def test_a_provider_without_a_key_needs_none(tmp_path: Path) -> None:
     ("text", "name", "said"),
     [
         ("provider = ", "config", "is not valid TOML"),
-        ("provider = 1", "config", "Expected str, got int"),
+        ("provider = 1", "config", "must be text, not a whole number"),
         ('provider = "nobody"', "provider", "no [providers.nobody] table"),
-        ('[providers.deepseek]\nbase_url = "http://example.com"', "provider", "unencrypted"),
+        ('[providers.deepseek]\nbase_url = "http://example.com"', "provider", "is not encrypted"),
         ('[providers.deepseek]\ndialect = "morse"', "provider", "morse"),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_table_can_be_got(tmp_path: Path) -> None:
     ("key", "value", "said"),
     [
         ("modle", "x", "modle is not a known key; did you mean model?"),
-        ("providers.x.context_window", "lots", "Expected int, got str; it is 'lots'; nothing was changed"),
+        ("providers.x.context_window", "lots", "must be a whole number, not text; it is 'lots'; nothing was changed"),
         ("providers.x.api_keys", "sk-1", "did you mean providers.x.api_key?"),
         ("providers", "x", "is a table"),
     ],
@@ -83,8 +83,8 @@ def test_what_a_key_variable_hides_is_said(tmp_path: Path) -> None:
     ("text", "said"),
     [
         ("provider = ", "is not valid TOML"),
-        ("provider = 3", "provider: Expected str, got int; it is 3"),
-        ('[providers.x]\ncontext_window = "a"', "providers.x.context_window: Expected int, got str"),
+        ("provider = 3", "provider: must be text, not a whole number; it is 3"),
+        ('[providers.x]\ncontext_window = "a"', "providers.x.context_window: must be a whole number, not text"),
     ],
 )
 def test_a_bad_file_is_one_line_and_exit_2(tmp_path: Path, text: str, said: str) -> None:

@@ -4,6 +4,8 @@ import asyncio
 import contextlib
 import os
 import sqlite3
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -175,3 +177,35 @@ async def test_who_copies_the_log_back_waits_for_no_reader(path: str) -> None:
 
 def test_places_come_apart_as_they_were_put_together() -> None:
     assert split(place(7, 41_999, 255)) == (7, 41_999, 255) and place(7, 41_999, 255) < place(8, 0, 0)
+
+
+CLOSING = """
+import itertools, sys, threading
+from codewhale.codesearch.store import open_store
+
+for number in range(5):
+    store, begun, ends = open_store(sys.argv[1], sys.argv[2]), threading.Event(), []
+
+    def work():
+        try:
+            with store.writing() as db:
+                begun.set()
+                db.executemany("INSERT INTO meta VALUES (?, 1)", ((f"x{row}",) for row in itertools.count()))
+        except OSError as error:
+            ends.append(error)
+
+    thread = threading.Thread(target=work, daemon=True)
+    thread.start()
+    begun.wait()
+    store.close()
+    thread.join(30)
+    assert ["interrupted" in str(end) for end in ends] == [True], ends
+store = open_store(sys.argv[1], sys.argv[2])
+print(store.is_sound(), store.rows("SELECT count(*) FROM meta WHERE key LIKE 'x%'"))
+"""
+
+
+def test_a_database_that_is_closed_in_use_ends_its_user_and_not_the_process(path: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", CLOSING, path, str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout) == (0, "True [(0,)]\n"), done.stderr

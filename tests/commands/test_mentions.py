@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.commands.mentions import IMAGE_BYTES, MENTIONED_BYTES, MOST, mentioned
+from codewhale.commands.mentions import IMAGE_BYTES, MENTIONED_BYTES, MOST, TRIED, mentioned
 from support.minipng import PNG
 
 
@@ -81,6 +81,12 @@ def test_each_file_goes_along_once_and_not_too_many(work: Path) -> None:
     for number in range(MOST + 5):
         (work / f"{number}").write_text("x\n")
     assert len(mentioned(" ".join(f"@{number}" for number in range(MOST + 5)), str(work))) == MOST
+
+
+def test_no_more_names_are_looked_for_than_a_person_writes(work: Path) -> None:
+    many = " ".join(f"@none{number}" for number in range(TRIED))
+    assert mentioned(f"{many} @src/a.py", str(work)) == []
+    assert len(mentioned(f"{'@none ' * TRIED}@src/a.py", str(work))) == 1
 
 
 def test_an_image_goes_along_whatever_it_weighs(work: Path) -> None:

@@ -105,7 +105,7 @@ def test_an_empty_variable_sets_nothing(tmp_path: Path) -> None:
 
 def test_a_variable_that_does_not_fit_is_named(tmp_path: Path) -> None:
     config = read(tmp_path, environ={"CODEWHALE_LIMITS_WINDOW": "many"})
-    with pytest.raises(ConfigError, match=r"CODEWHALE_LIMITS_WINDOW: limits\.window: Expected int.*\"many\""):
+    with pytest.raises(ConfigError, match=r"CODEWHALE_LIMITS_WINDOW: limits\.window: must be a whole number.*\"many\""):
         config.section("limits", Place)
 
 
@@ -120,15 +120,15 @@ def test_an_absent_section_is_an_empty_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "key", "wanted", "came"),
     [
-        ('[places.deep]\nwindow = "big"', "places.deep.window", "Expected int, got str", '"big"'),
-        ("[places.deep]\nurl = 3", "places.deep.url", "Expected str, got int", "3"),
-        ("places = 3", "places", "Expected object, got int", "3"),
-        ("[places]\ndeep = []", "places.deep", "Expected object, got array", "[]"),
-        ("[places.deep]\nheaders = {a = 1}", "places.deep.headers.a", "Expected str, got int", "1"),
-        ('[places.deep]\ntags = ["a", 2]', "places.deep.tags.1", "Expected str, got int", "2"),
-        ("[places.deep]\nwindow = 1979-05-27", "places.deep.window", "Expected int", "1979-05-27"),
-        ("[places.deep]\nwindow = nan", "places.deep.window", "Expected int", "null"),
-        ('[places."a.b"]\nwindow = true', 'places."a.b".window', "Expected int, got bool", "true"),
+        ('[places.deep]\nwindow = "big"', "places.deep.window", "must be a whole number, not text", '"big"'),
+        ("[places.deep]\nurl = 3", "places.deep.url", "must be text, not a whole number", "3"),
+        ("places = 3", "places", "must be a table, not a whole number", "3"),
+        ("[places]\ndeep = []", "places.deep", "must be a table, not a list", "[]"),
+        ("[places.deep]\nheaders = {a = 1}", "places.deep.headers.a", "must be text, not a whole number", "1"),
+        ('[places.deep]\ntags = ["a", 2]', "places.deep.tags.1", "must be text, not a whole number", "2"),
+        ("[places.deep]\nwindow = 1979-05-27", "places.deep.window", "must be a whole number", "1979-05-27"),
+        ("[places.deep]\nwindow = nan", "places.deep.window", "must be a whole number", "null"),
+        ('[places."a.b"]\nwindow = true', 'places."a.b".window', "must be a whole number, not true or false", "true"),
     ],
 )
 def test_a_wrong_value_names_file_key_what_came_and_what_is_wanted(

@@ -274,4 +274,7 @@ async def test_headless_says_each_retry_and_ends_with_75_after_so_many_tries(hom
     text = said.decode()
     assert run.returncode == 75 and len(wire.requests) == 3 and b"Half" not in out
     assert "answer interrupted, retry 1 of 2" in text and "answer interrupted, retry 2 of 2" in text
-    assert f"(asked {wire.url}/chat/completions, 3 times)" in text and "/retry" in text
+    assert (
+        f"(asked {wire.url}/chat/completions, 3 times)" in text
+        and "codewhale exec --continue /retry asks again." in text
+    )

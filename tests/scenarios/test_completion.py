@@ -21,6 +21,7 @@ LINES = [
     ("codewhale exec --output-format str", "codewhale exec --output-format stream-json"),
     ("codewhale sessions show 2026", f"codewhale sessions show {SESSION}"),
     ("codewhale --resume 2026", f"codewhale --resume {SESSION}"),
+    ("codewhale --worktree --resume 2026", f"codewhale --worktree --resume {SESSION}"),
     ("codewhale exec --provider own", "codewhale exec --provider ownbox"),
     ("codewhale exec --model qwen3:8", "codewhale exec --model qwen3:8b-long"),
 ]

@@ -367,3 +367,20 @@ async def test_nothing_is_taken_back_where_that_cannot_be_written_down(home: Pat
         (journal / "room").rmdir()
         assert (await run(agent, session, "/rewind 1")).ok and not (git_workspace / "a").exists()
         assert (await run(agent, session, "/rewind back")).ok and (git_workspace / "b").read_text() == "2\n"
+
+
+@MAKES_FILES
+async def test_a_job_that_may_still_write_is_said_and_what_it_wrote_meanwhile_stays_or_is_named(
+    home: Path, git_workspace: Path
+) -> None:
+    line = "while true; do echo line >> log; sleep 0.02; done"
+    start = {"calls": [{"name": "exec_shell", "arguments": {"command": line, "background": True}}]}
+    look = {"calls": [{"name": "exec_shell", "arguments": {"command": "until test -s log; do sleep 0.02; done"}}]}
+    async with harness(home, git_workspace, [start, {"text": "Runs."}, look, {"text": "Writes."}]) as agent:
+        session = await agent.open()
+        await agent.turn("Start", session)
+        await agent.turn("Look", session)
+        output = await run(agent, session, "/rewind 1")
+        assert output.ok and "1 background job may still change files" in output.text
+        assert "log: " in output.text or "removed: log" in output.text
+        assert len(await agent.client.query(ListFormer(session))) == 0

@@ -241,7 +241,7 @@ def _adopt_window(session: Session, failure: Failed, used: int) -> bool:
 def explain(session: Session, failure: Failed, now: Quantities) -> str:
     """Why the turn ends and what to do, a line each: in an interface its own commands, else those of a shell."""
     name, person = session.state.provider, session.rights.authority is Authority.PERSON
-    test = f"codewhale provider test {name}"
+    test, retry = f"codewhale provider test {name}", "/retry" if person else "codewhale exec --continue /retry"
     head = headline(name, session.state.model, failure.kind, failure.message)
     answer = f"{failure.message}{'' if failure.message.endswith('.') else '.'}"
     match failure.kind:
@@ -257,16 +257,14 @@ def explain(session: Session, failure: Failed, now: Quantities) -> str:
             check = (
                 "/connect changes the address, /doctor checks it" if person else f"codewhale doctor or {test} checks it"
             )
-            return f"{head}: {answer}\nCheck that the server runs; {check}; then /retry."
+            return f"{head}: {answer}\nCheck that the server runs; {check}; then {retry}."
         case "context_length":
             return _too_long(name, answer, now, session.provider.model)
         case "quota":
             remedy = "Check the account with the provider."
         case _:
-            again = (
-                "No tool call of the answer was run; /retry asks again." if failure.started else "/retry asks again."
-            )
-            remedy = again if failure.retryable else ""
+            lost = "No tool call of the answer was run; " if failure.started else ""
+            remedy = f"{lost}{retry} asks again." if failure.retryable else ""
     return f"The model call failed: {answer} {remedy}".rstrip()
 
 

@@ -82,7 +82,8 @@ def _next(parser: argparse.ArgumentParser, command: str, before: list[str], type
         if action is not None and action.nargs != 0:
             if not before:
                 return _values(command, action)
-            before.pop(0)
+            if action.nargs != "?" or not before[0].startswith("-"):
+                before.pop(0)
         elif action is None and not word.startswith("-") and places:
             place = places[0] if places[0].nargs in ("*", "+") else places.pop(0)
             if isinstance(place, argparse._SubParsersAction):

@@ -66,7 +66,9 @@ def add_session(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", metavar="M", default="", help="the model to use")
     parser.add_argument("--mode", choices=[mode.value for mode in Mode], help="plan is read-only; default agent")
     approval = [approval.value for approval in Approval]
-    parser.add_argument("--approval", choices=approval, help="what happens to calls that no rule decides")
+    parser.add_argument(
+        "--approval", choices=approval, help="calls no rule decides: ask, ask outside the sandbox, run or deny"
+    )
     earlier = parser.add_argument_group("sessions").add_mutually_exclusive_group()
     earlier.add_argument("--resume", metavar="ID", help="resume a session: its id, the start of it, or latest")
     earlier.add_argument(

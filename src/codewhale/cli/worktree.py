@@ -14,6 +14,8 @@ from codewhale.cli.stdio import put, say
 from codewhale.config import home_dir
 from codewhale.lib.text import told_line
 
+_REMOVED = "removed: it had no changes; its sessions can be read, but not continued"
+
 
 def build(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("action", metavar="list", choices=["list"], help="all worktrees, with their state")
@@ -41,5 +43,5 @@ def in_worktree(name: str, folder: str, work: Callable[[str], int]) -> int:
         return work(held.tree.workspace)
     finally:
         kept = asyncio.run(finish(held))
-        more = f"kept ({kept}): {held.tree.path}; continue with --worktree {held.tree.name}" if kept else "removed"
+        more = f"kept ({kept}): {held.tree.path}; continue with --worktree {held.tree.name}" if kept else _REMOVED
         say(f"codewhale: worktree {held.tree.name} {more}")

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import os
 import sqlite3
+import threading
 import time
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -25,8 +26,8 @@ from codewhale.lib.files import private_dir
 
 FORMAT = 6
 _BUSY_SECONDS = 20.0
-_PAGE = 8192
-_CHECKPOINT = 4000  # pages of the log before it is copied back
+_PASSING = ("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_INTERRUPT", "SQLITE_READONLY")  # no damage
+_PAGE, _CHECKPOINT = 8192, 4000  # bytes; pages of the log before it is copied back
 # A row of `words` holds the terms that are equally often in a chunk, and its number says where and how often (`place`):
 # so all that ranking needs of a term is the numbers of the rows that match it, which FTS5 gives at once. FTS5 keeps no
 # copy of the terms and has to be told them when they are taken out: `file_words` has them, packed.
@@ -90,26 +91,29 @@ def database_path(state: str, root: str) -> str:
 
 
 class Store:
-    """One connection, for one thread at a time. Made by `open_store`."""
+    """One connection, for one thread at a time; any may close it. Made by `open_store`."""
 
     def __init__(self, path: str, connection: sqlite3.Connection) -> None:
         self.path = path
         self._db = connection
+        self._using = threading.RLock()  # SQLite brings the process down where a connection is closed in use
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Let go of the database; what a thread is still doing in it fails."""
+        while not self._using.acquire(timeout=0.002):
+            with contextlib.suppress(sqlite3.Error):
+                self._db.interrupt()
         with contextlib.suppress(sqlite3.Error):
             self._db.close()
+        self._using.release()
 
     def meta(self, key: str) -> Any:
         """A remembered value, None when there is none."""
-        for (value,) in self.rows("SELECT value FROM meta WHERE key = ?", (key,)):
-            return value
-        return None
+        return next((value for (value,) in self.rows("SELECT value FROM meta WHERE key = ?", (key,))), None)
 
     def rows(self, sql: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         """All rows of a reading statement. Raises IndexDamagedError."""
-        with _guarded():
+        with self._using, _guarded():
             return self._db.execute(sql, values).fetchall()
 
     def generation(self) -> int:
@@ -118,12 +122,12 @@ class Store:
 
     def begin_reading(self) -> None:
         """From here on see one state, whatever others write; until the connection is closed."""
-        with _guarded():
+        with self._using, _guarded():
             self._db.execute("BEGIN")
 
     def numbers(self, sql: str, values: Sequence[Any] = ()) -> Iterator[int]:
         """All values of a reading statement, row by row. Raises IndexDamagedError."""
-        with _guarded():
+        with self._using, _guarded():
             yield from chain.from_iterable(self._db.execute(sql, values))
 
     def stamps(self) -> dict[str, Stamp]:
@@ -133,13 +137,12 @@ class Store:
 
     def shas(self, paths: Iterable[str]) -> dict[str, bytes]:
         """What the contents of files were known by."""
-        found = (self.rows("SELECT path, sha FROM files WHERE path = ?", (path,)) for path in paths)
-        return {path: sha for rows in found for path, sha in rows}
+        return dict(row for path in paths for row in self.rows("SELECT path, sha FROM files WHERE path = ?", (path,)))
 
     @contextlib.contextmanager
     def writing(self, content: bool = True) -> Iterator[sqlite3.Connection]:
         """One transaction, all or nothing; `content`: it changes what searches find."""
-        with _guarded():
+        with self._using, _guarded():
             self._db.execute("BEGIN IMMEDIATE")
             try:
                 if content:
@@ -206,7 +209,7 @@ class Store:
 
     def checkpoint(self) -> None:
         """Copy the log back into the database, as far as nobody reads the older state: nobody is waited for."""
-        with contextlib.suppress(sqlite3.Error):
+        with self._using, contextlib.suppress(sqlite3.Error):
             self._db.execute("PRAGMA busy_timeout = 0")
             try:
                 self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
@@ -274,7 +277,7 @@ def _guarded() -> Iterator[None]:
     try:
         yield
     except sqlite3.OperationalError as error:
-        if getattr(error, "sqlite_errorname", "").startswith(("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_READONLY")):
+        if getattr(error, "sqlite_errorname", "").startswith(_PASSING):
             raise OSError(f"the code index: {error}") from error
         raise IndexDamagedError(str(error)) from error
     except sqlite3.DatabaseError as error:

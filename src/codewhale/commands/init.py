@@ -130,10 +130,8 @@ def _languages(files: Sequence[str]) -> str:
 
 
 def _folders(files: Sequence[str]) -> list[tuple[str, str]]:
-    """Each folder at the top with what it holds."""
     inside: dict[str, list[str]] = {}
     for file in files:
         inside.setdefault(file.partition("/")[0], []).append(file)
-    return [
-        (name, _languages(paths) or f"{len(paths)} files") for name, paths in sorted(inside.items()) if "/" in paths[0]
-    ]
+    rows = ((name, _languages(paths) or f"{len(paths)} files", paths[0]) for name, paths in sorted(inside.items()))
+    return [(name, holds) for name, holds, first in rows if "/" in first]

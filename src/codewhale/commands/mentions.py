@@ -16,7 +16,7 @@ from codewhale.protocol.ops import Attachment, SendMessage
 from codewhale.protocol.views import FileMention
 from codewhale.workspace.documents import image_facts
 
-MOST = 20
+MOST, TRIED = 20, 1_000  # files, and names that may be one
 IMAGE_BYTES = 5 << 20
 MENTIONED_BYTES = 32 << 10
 _MENTION = re.compile(r"""(?:(?<=[\s(\["'])|^)@(?:"([^"\n]{1,1024})"|([^\s"]{1,1024}))""", re.MULTILINE)
@@ -38,7 +38,7 @@ def mentioned(text: str, workspace: str) -> list[tuple[FileMention, bytes]]:
     """The files of the workspace that a message names as @path, each once, with the bytes that go along. A name that is
     none of a file there is only words."""
     root, rows = Root(workspace), dict[str, tuple[FileMention, bytes]]()
-    for quoted, bare in _MENTION.findall(text):
+    for quoted, bare in list(dict.fromkeys(_MENTION.findall(text)))[:TRIED]:
         for path in dict.fromkeys(filter(None, (quoted, bare, bare.rstrip(_ENDS)))):
             row = None if len(rows) >= MOST else _mention(root, path)
             if row is not None:

@@ -1,11 +1,11 @@
 """/undo, /restore and /rewind: what the agent did to files is taken back, what was said since a message, or both. The
 log keeps all of it, and the last one can be undone."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.lib import failpoints
-from codewhale.lib.text import one_line
+from codewhale.lib.text import counted, one_line
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import ContextAppended, Event, FileChanged
 from codewhale.protocol.modes import Authority
@@ -21,9 +21,7 @@ from codewhale.workspace.undo.render import MOST_LISTED, done_lines, plan_lines,
 USAGE = "Use /undo [N] [preview|yes]: the last N turns; or /restore [N|back] [preview|yes]."
 DIFF_ROOM = 16_384
 REWIND = "Use /rewind, /rewind N [both|conversation|files] [preview|yes], or /rewind back."
-_KEPT_FILES = (
-    "The conversation went back to an earlier point; files changed since then stay as they are. Read them again."
-)
+_KEPT_FILES = "The conversation went back; files changed since then stay as they are. Read them again."
 _PARTS = ("both", "conversation", "files")
 _BUSY = "A turn is running; stop it or wait until it ends."
 _WORDS = ("preview", "yes")
@@ -85,7 +83,7 @@ class UndoCommands:
                 files = await self._since(int(place), context) if part != "conversation" else None
                 shown = [] if part == "files" else gone
                 shown += ["No files change."] if files is None else [await self._shown(files)]
-                shown += self._beyond(context.session) if part != "conversation" else []
+                shown += () if part == "conversation" else self._beyond(context.session)
                 return CommandOutput("\n".join((*shown, f"Nothing has changed yet. Use /rewind {place} {part} yes.")))
             return await self._rewind(former[int(place)], part, context)
         except (SnapshotError, SessionError) as error:
@@ -104,12 +102,14 @@ class UndoCommands:
             done = await self._undo.carry_out(plan)
             lines = self._record(context, done, said=part == "files")
         if part == "files":
-            return CommandOutput("\n".join(lines) or "No files changed since.", ok=bool(lines))
+            text = "\n".join([*lines, *self._beyond(session)]) if lines else "No files changed since."
+            return CommandOutput(text, ok=bool(lines))
         failpoints.hit("rewind.files_back")
         self._control.rewind(session, former.turn, bool(lines))
         if part == "conversation" and await self._changed_since(former.turn, context):
             self._tell(session, ContextAppended("rewind", f"<context>\nrewind: {_KEPT_FILES}\n</context>"))
         text = f"Went back to before: {one_line(former.text)}"
+        lines += self._beyond(session) if part == "both" else ()
         return CommandOutput("\n".join((text, *lines, "/rewind back undoes this.")), draft=former.text)
 
     async def _changed_since(self, turn: int, context: CommandContext) -> bool:
@@ -161,7 +161,7 @@ class UndoCommands:
                 f"{await self._shown(plan)}\nNothing has changed yet. Use {verb} {place} yes to do it."
             )
         done = await self._undo.carry_out(plan)
-        text = "\n".join(self._record(context, done))
+        text = "\n".join([*self._record(context, done), *self._beyond(context.session)])
         again = "/restore back redoes it." if done.changes else ""
         return CommandOutput(f"{text}\n{again}".strip(), ok=bool(done.changes))
 
@@ -178,9 +178,11 @@ class UndoCommands:
                 lines += ["", diff.rstrip("\n")]
         return "\n".join(lines)
 
-    def _beyond(self, session: str) -> list[str]:
-        folders = self._control.folders(session)
-        return [f"Changes in added folders stay: {', '.join(map(one_line, folders))}."] if folders else []
+    def _beyond(self, session: str) -> Iterator[str]:
+        if folders := self._control.folders(session):
+            yield f"Changes in added folders stay: {', '.join(map(one_line, folders))}."
+        if jobs := self._control.status(session).jobs:
+            yield f"{counted(jobs, 'background job')} may still change files; /jobs lists them."
 
     def _record(self, context: CommandContext, done: UndoResult, said: bool = True) -> list[str]:
         """Let the session's log know, and the model where the conversation goes on (where that went back as well, it
@@ -195,7 +197,7 @@ class UndoCommands:
             rest = f" and {more} more" if more > 0 else ""
             text = f"The user undid file changes that you made: {paths}{rest}. Read them again."
             self._tell(session, ContextAppended("undo", f"<context>\nundo: {text}\n</context>"))
-        return [_summary(done), *done_lines(done.changes, done.refused), *self._beyond(session)]
+        return [_summary(done), *done_lines(done.changes, done.refused)]
 
 
 def _split(args: str) -> tuple[str | None, str]:

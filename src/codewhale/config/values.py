@@ -13,6 +13,15 @@ from msgspec import Struct
 Path = tuple[str, ...]
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
+# Types as a check names them, for people.
+_KINDS = {
+    "str": "text",
+    "int": "a whole number",
+    "float": "a number",
+    "bool": "true or false",
+    "object": "a table",
+    "array": "a list",
+}
 
 
 class Fault(Struct, frozen=True):
@@ -78,7 +87,12 @@ def wanted(kind: Any, error: msgspec.ValidationError) -> str:
     """What a value must be: the values there are, where they are few, else what the check says."""
     options = typing.get_args(bare(kind)) if typing.get_origin(bare(kind)) is typing.Literal else ()
     named = [f'"{option}"' if option != "" else '""' for option in options]
-    return f"must be one of {', '.join(named)}" if named else str(error).partition(" - at `")[0].replace("`", "")
+    if named:
+        return f"must be one of {', '.join(named)}"
+    said = (
+        str(error).partition(" - at `")[0].replace("`", "").replace("Expected ", "must be ").replace(", got ", ", not ")
+    )
+    return re.sub(r"\b[a-z]+\b", lambda word: _KINDS.get(word[0], word[0]), said).replace(" | ", " or ")
 
 
 def _children(value: Any, kind: Any) -> Iterator[tuple[str, Any, Any]]:

@@ -215,4 +215,6 @@ def _reason(error: Exception) -> str:
         # asyncio says which address it was and leaves out why; of several addresses, the first says it.
         code = re.search(r"\[Errno (\d+)\]", str(cause))
         return os.strerror(int(code[1])) if code else str(cause)
+    if getattr(cause, "reason", "") in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST"):
+        return "it does not speak https; an address of a server without encryption begins with http://"
     return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__

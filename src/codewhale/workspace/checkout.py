@@ -39,7 +39,7 @@ class Checkout(Struct, frozen=True):
         right = await self.stands() and base in ("", await self.tip())
         if done.exit_code != 0 or not right:
             await self.discard(base)
-            raise CheckoutError(f"git created no worktree at {self.path}: {_last(done) or 'it made another one'}.")
+            raise CheckoutError(f"git created no worktree at {self.path}: {_why(done) or 'it made another one'}.")
 
     async def stands(self) -> bool:
         """Whether this checkout, and no other, is at its path, on its branch."""
@@ -98,7 +98,7 @@ class Checkout(Struct, frozen=True):
             return ""
         if stands:
             os.rename(gone, self.path)
-        return _last(done) or "git did not remove it"
+        return _why(done) or "git did not remove it"
 
     async def discard(self, tip: str) -> None:
         """Take away what nobody works in, and its branch where that is at `tip`."""
@@ -112,5 +112,5 @@ class Checkout(Struct, frozen=True):
         return await changing(args, self.common)
 
 
-def _last(done: Completed) -> str:
-    return one_line(done.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2], 300)
+def _why(done: Completed) -> str:
+    return one_line(done.stderr.decode("utf-8", "replace").strip().partition("\n")[0], 300).rstrip(".;")

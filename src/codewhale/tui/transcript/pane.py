@@ -26,6 +26,7 @@ _BREATH = 0.004
 _BUSY_FRAME = 0.2
 _MOST_LINES = 6_000
 _WHEEL = 3
+_MEASURED = 4
 _FOUND = "selection_text underline on:selection"
 
 
@@ -259,7 +260,9 @@ class Pane(Widget, can_focus=True):
         return ""
 
     def _bar(self, room: int) -> tuple[int, int]:
-        """The rows of the scroll bar's thumb."""
+        """The rows of the scroll bar's thumb; while there is little, all of it is measured."""
+        for index in range(len(self.heights) if self.heights.total <= room * _MEASURED else 0):
+            self._height(index)
         total = max(1, self.heights.total)
         if total <= room:
             return 0, room
