@@ -75,7 +75,7 @@ def test_callers_name_the_function_around(asked: Intelligence) -> None:
     found = asked.related("resolve", "callers")
     assert rows(found) == [("app/keys.py", 12, True), ("app/main.py", 5, True), ("app/other.py", 3, False)]
     assert [spot.inside for spot in found.spots] == ["Store.open", "start", "run"]
-    assert "name alone" in found.spots[2].why and "app/keys.py" in found.spots[1].why
+    assert "name only" in found.spots[2].why and "app/keys.py" in found.spots[1].why
     assert rows(asked.related("Store.open", "callers")) == [("app/more.py", 8, False)]
     assert rows(asked.related("b", "callers")) == [("web/a.ts", 2, True)]
 

@@ -55,7 +55,7 @@ def test_a_second_file_without_hunks_is_not_dropped() -> None:
 
 def test_a_closing_fence_shows_that_nothing_was_cut() -> None:
     body = "--- a/f\n+++ b/f\n@@ -1,9 +1,9 @@\n a\n-b\n+B\n"
-    with pytest.raises(ToolError, match=r"declares 9 old and 9 new lines, and 2 and 2 came"):
+    with pytest.raises(ToolError, match=r"declares 9 old and 9 new lines, and 2 and 2 were sent"):
         parse(body)
     with pytest.raises(ToolError, match="cut off"):
         parse("```diff\n" + body)
