@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,13 @@ for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
 
 TESTS = Path(__file__).parent
 TEARDOWN_SECONDS = 60.0
+LONGEST = {
+    "test_typing.py",
+    "test_hostile_trees.py",
+    "test_hostile_ends.py",
+    "test_own_code.py",
+    "test_contact_sheets.py",
+}
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,6 +54,13 @@ def pytest_configure(config: pytest.Config) -> None:
         ]
         for half in halves:
             half.wait(timeout=300)
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Among several workers mix the files: most of one folder wait, of another compute. The longest come first, so that
+    no worker is left with one at the end."""
+    if hasattr(config, "workerinput"):
+        items.sort(key=lambda item: (item.path.name not in LONGEST, zlib.crc32(item.path.name.encode()), item.path))
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:

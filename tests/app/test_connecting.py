@@ -78,7 +78,7 @@ async def check(tmp_path: Path, **fields: Any) -> EndpointView:
 @pytest.mark.parametrize("form", ["{0}", "http://{0}", "http://{0}/v1/", "https://{0}", "{0}/v1/chat/completions"])
 async def test_a_server_is_met_however_its_address_is_written(tmp_path: Path, form: str, base: str) -> None:
     rows = [{"id": "beta", "max_model_len": 32_768}, "alpha"]
-    async with ModelServer(rows, base=base) as server:
+    async with ModelServer(rows, base=base, mode="" if base else "patient") as server:
         view = await check(tmp_path, address=form.format(server.address))
         assert (view.why, view.base_url.partition("/v1")[0], view.model) == ("", f"http://{server.address}", "alpha")
         assert [(row.model, row.window) for row in view.models] == [("alpha", 0), ("beta", 32_768)]

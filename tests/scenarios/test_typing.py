@@ -14,7 +14,7 @@ from codewhale.protocol.events import (
     QuestionAnswered,
     TurnFinished,
 )
-from support.terminal import Terminal
+from support.terminal import FRAME_END, Terminal
 from support.ttyworld import World
 
 OPTIONS = [{"label": "SQLite", "description": "a file"}, {"label": "PostgreSQL", "description": "a server"}]
@@ -88,9 +88,10 @@ def test_a_card_that_comes_up_under_the_hands_of_a_typist_is_not_answered(world:
     term.type("go\r")
     count = 0
     while "Run this command?" not in term.text:
+        drawn = len(term.raw)
         term.type("y\r" if count % 3 == 0 else "a")
         count += 1
-        term.until_quiet(0.05)
+        term.until_raw(FRAME_END, drawn)
     term.type("yes, all of it\ry\ra\r")
     term.sees("messages queued")
     term.until_quiet(0.3)

@@ -73,7 +73,8 @@ def test_the_server_hands_results_to_the_policy_and_answers_a_retry_alike() -> N
 
     with PolicyServer(policy) as server:
         said = [{"role": "user", "content": "Look."}]
-        assert called(ask(server, said)) == ["list_dir"]
+        begun = ask(server, said)
+        assert called(begun) == ["list_dir"], begun
         said += [{"role": "assistant", "content": ""}, {"role": "tool", "tool_call_id": "x", "content": "a.txt"}]
         first, again = ask(server, said), ask(server, said)
     assert seen == [["a.txt"]] and first == again

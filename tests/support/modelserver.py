@@ -17,8 +17,9 @@ from support.wire import answer, delta, sse, stream
 @dataclass
 class ModelServer(LoopServer):
     """Serves `models` (ids, or whole rows) to who sends `key`, "" for everybody; `mode` is how it is broken: html,
-    silent, no_list (404 on the listing), nowhere (404 on everything), public (the listing wants no key). `asked` are
-    (method, path, key) of the requests, `base` is the path before /models."""
+    silent, no_list (404 on the listing), nowhere (404 on everything), public (the listing wants no key), patient (what
+    is no HTTP is read on and on, not refused). `asked` are (method, path, key) of the requests, `base` is the path
+    before /models."""
 
     models: Sequence[Any] = ("alpha", "beta")
     key: str = ""
@@ -34,7 +35,11 @@ class ModelServer(LoopServer):
     async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         """Answer the requests of one connection."""
         while True:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            first = await reader.readexactly(1)
+            if not first.isalpha() and self.mode != "patient":
+                writer.write(answer(400, b""))
+                return
+            head = (first + await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
             method, path, *_ = head.split(" ")
             headers = {name.lower(): value for name, _, value in (x.partition(": ") for x in head.split("\r\n")[1:])}
             body = await reader.readexactly(int(headers.get("content-length", "0")))

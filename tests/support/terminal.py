@@ -106,12 +106,15 @@ class Terminal:
             return next(when for when, size in self.times if size >= at + len(wanted))
 
     def until_quiet(self, quiet: float = 0.3, seconds: float = SECONDS) -> None:
-        """Wait until nothing has come for so long."""
+        """Wait until the program is at rest: for so long nothing has come, and nothing of it was at work or waiting
+        for its turn on a busy machine."""
         deadline = time.monotonic() + seconds
+        active = self.started
         while time.monotonic() < deadline:
+            active = active if _asleep(self.child.pid) else time.monotonic()
             with self._changed:
-                last = self.times[-1][0] if self.times else self.started
-                if time.monotonic() - last > quiet:
+                active = max(active, self.times[-1][0] if self.times else active)
+                if time.monotonic() - active > quiet:
                     return
                 self._changed.wait(quiet / 3)
         raise AssertionError(f"it never came to rest:\n{self.text}")
@@ -178,6 +181,17 @@ class Terminal:
                 os.write(self.master, FRAMES)
             if self.pace:
                 time.sleep(len(data) / self.pace)
+
+
+def _asleep(pid: int) -> bool:
+    """Whether no thread of a program, and of what it started, has anything to do; True where there is no /proc."""
+    for thread in Path(f"/proc/{pid}/task").glob("*"):
+        with contextlib.suppress(OSError):  # it has ended
+            state = (thread / "stat").read_text().rpartition(") ")[2][0]
+            children = (thread / "children").read_text().split()
+            if state in "RD" or not all(_asleep(int(child)) for child in children):
+                return False
+    return True
 
 
 def _own_terminal() -> None:
