@@ -248,10 +248,14 @@ class RowList(ScrollView, can_focus=True):
         self._see()
         self.post_message(self.Moved(self.current))
 
-    def cuts(self, item: Item) -> bool:
-        """Whether a row has not enough room for its sentence."""
+    def cut(self, item: Item) -> list[str]:
+        """What a row has not enough room for: its name, its sentence."""
         name, sentence, _ = self._columns()
-        return cells(flat(item.detail)) > sentence - max(0, cells(flat(item.label)) - name)
+        label, said = flat(item.label), flat(item.detail)
+        wide = name + (_GAP + sentence if sentence else 0)
+        most = max(name, wide - _GAP - _LEAST) if said and sentence else wide
+        left = max(0, sentence - max(0, min(cells(label), most) - name))
+        return [text for text, room in ((label, most), (said, left)) if cells(text) > room]
 
     def page(self) -> int:
         """How many rows a page has."""

@@ -58,6 +58,21 @@ async def test_the_row_at_the_cursor_is_told_without_colours() -> None:
             assert "›" not in screen_text(host).splitlines()[0]
 
 
+@pytest.mark.parametrize("size", [(80, 24), (40, 8), (24, 8)])
+async def test_what_is_cut_is_known_so_that_it_can_be_read_elsewhere(size: tuple[int, int]) -> None:
+    names = ["short", "a name of some thirty letters.", "name " * 15]
+    items = [Item(f"{at}{more}", name, "a sentence " * more) for at, name in enumerate(names) for more in (0, 1, 6)]
+    async with hosted(RowList, size) as (host, pilot):
+        host.panel.show(unranked(items))
+        await until(pilot, lambda: "short" in screen_text(host))
+        for item in items:
+            host.panel.show(unranked(items), keep=item.key)
+            await pilot.pause()
+            row = next(line for line in screen_text(host).splitlines() if line.startswith("› "))
+            texts = [item.label, item.detail] if item.detail else [item.label]
+            assert host.panel.cut(item) == [" ".join(text.split()) for text in texts if text.strip() not in row]
+
+
 async def test_a_row_is_taken_by_the_mouse_where_it_is_caught() -> None:
     async with hosted(RowList, (40, 10)) as (host, pilot):
         host.panel.show(unranked([Item("a", "one", group="g"), Item("b", "two", group="g")]))

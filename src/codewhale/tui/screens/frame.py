@@ -219,7 +219,7 @@ class Chooser(Frame):
 
     def beneath(self, item: Item) -> str:
         """What stands below the rows about the one at the cursor, where there is no preview."""
-        return item.detail if self.list.cuts(item) else ""
+        return "  ".join(self.list.cut(item))
 
     def behind(self) -> Sequence[Item]:
         """Rows for what is typed now, behind those that fit it."""
