@@ -299,8 +299,7 @@ def long_output(lines: int) -> list[dict[str, Any]]:
         term.until_quiet(1.0, seconds=30)
         at, begun = len(term.raw), time.monotonic()
         opened = frames(term, [b"\x0f"])
-        term.until_raw(f"{lines + 1:,} lines".encode(), at)
-        whole = (time.monotonic() - begun) * 1000
+        whole = (term.until_raw(f"{lines + 1:,} lines".encode(), at) - begun) * 1000
         term.until_quiet(0.3, seconds=30)
         sought = frames(term, [b"/", *(letter.encode() for letter in f"row {lines // 2} ")])
         term.type("\r\x1b")
