@@ -9,6 +9,7 @@ from codewhale.protocol.events import TurnFinished, TurnStarted
 from codewhale.protocol.views import QueuedRow
 from codewhale.tui.composer.composer import Composer
 from support.composing import Desk, desk
+from support.tuirecord import typed
 
 KEYS = "escape escape ctrl+s up down alt+r enter tab ctrl+t alt+q left shift+left home".split()
 
@@ -39,7 +40,7 @@ async def test_no_order_of_keys_loses_a_word(tmp_path: Path, seed: int) -> None:
             await here.until(lambda: here.composer.text.has_focus)
             word = f"w{number}q"
             # Not into another word, and not over what is selected.
-            await here.pilot.press("end", *word)
+            await typed(here.pilot, ["end", *word])
             # What is typed into a list are letters to search by.
             if not in_list:
                 words.append(word)
