@@ -121,7 +121,8 @@ def deferred_table() -> str:
     rows = ["| deferred tool | may | only with |", "|---|---|---|"]
     for row in tool_rows():
         if row["name"] in DEFERRED:
-            gate = GATES.get(row.get("gate", ""), " ".join(MODEL_GATES.get(row["name"], ())))
+            needs = [GATES[row["gate"]].needs] if row.get("gate") else []
+            gate = ", ".join([*needs, *(f"`{one}`" for one in MODEL_GATES.get(row["name"], ()))])
             rows.append(f"| `{row['name']}` | {', '.join(row['effects']) or '–'} | {gate or '–'} |")
     return "\n".join(rows) + "\n"
 

@@ -143,6 +143,21 @@ def test_a_configured_price_is_the_price() -> None:
 # ------------------------------------------------------------------ whose facts hold
 
 
+@pytest.mark.parametrize(
+    ("name", "model", "fast"),
+    [
+        ("deepseek", "deepseek-v4-pro", "deepseek-v4-flash"),
+        ("deepseek-anthropic", "deepseek-v4-pro", "deepseek-v4-flash"),
+        ("nvidia-nim", "deepseek-ai/deepseek-v4-pro", "deepseek-ai/deepseek-v4-flash"),
+        ("openai", "gpt-5", None),
+    ],
+)
+def test_deepseek_has_a_fast_model_that_can_be_asked_not_to_think(name: str, model: str, fast: str | None) -> None:
+    assert facts(name, model).get("fast_model") == fast
+    if fast is not None and name != "deepseek-anthropic":
+        assert "false" in facts(name, fast)["effort_off"] or "disabled" in facts(name, fast)["effort_off"]
+
+
 def test_facts_of_the_configuration_win() -> None:
     assert facts("deepseek", "deepseek-v4-pro")["images"] is False
     assert facts("deepseek", "deepseek-v4-pro", facts={"images": True})["images"] is True

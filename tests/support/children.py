@@ -13,12 +13,15 @@ def _text(message: dict[str, Any]) -> str:
 
 class Model:
     """`ask` gives the message that makes the session call a tool. Of tasks: `Work once` ends at once, `Work long` does
-    not end by itself, `Work down` opens another that works down. `results` are what such calls came to."""
+    not end by itself, `Work down` opens another that works down; what a task of `tasks` begins with makes its calls,
+    one list a step. `results` are what the calls of `Work down` came to, `heard` those of `tasks` in their order."""
 
     def __init__(self) -> None:
         self._calls: dict[str, Call] = {}
         self._asked = 0
         self.results: list[str] = []
+        self.tasks: dict[str, list[list[Call]]] = {}
+        self.heard: list[str] = []
 
     def ask(self, call: Call) -> str:
         self._asked += 1
@@ -30,6 +33,11 @@ class Model:
         messages = request["messages"]
         asked = [_text(one) for one in messages if one["role"] == "user"]
         task = "" if any("Call " in text for text in asked) else " ".join(asked)
+        for begin in [begin for begin in self.tasks if begin in task]:
+            self.heard = [_text(one) for one in messages if one["role"] == "tool"]
+            if self.tasks[begin]:
+                calls = self.tasks[begin].pop(0)
+                return {"calls": [{"name": name, "arguments": arguments} for name, arguments in calls]}
         if "Work long" in task:
             return {"text": "late", "delay": 600}
         if "Work down" in task:

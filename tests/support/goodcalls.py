@@ -7,6 +7,9 @@ from typing import Any
 ABC = [{"label": "a", "description": "A"}, {"label": "b", "description": "B"}]
 # JOB stands for the id of a job; the first call of a session is call_1.
 GOOD: dict[str, dict[str, Any]] = {
+    "agent_close": {"name": "helper"},
+    "agent_eval": {"block": False},
+    "agent_open": {"prompt": "Work once", "role": "explore"},
     "apply_patch": {"changes": [{"path": "new.txt", "content": "x"}]},
     "checklist_add": {"content": "x"},
     "checklist_list": {},
@@ -41,6 +44,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "run_verifiers": {"commands": [{"name": "t", "program": "true"}]},
     "task_shell_start": {"command": "true"},
     "task_shell_wait": {"task_id": "JOB"},
+    "tool_agent": {"prompt": "Work once"},
     "tool_search_tool_bm25": {"query": "who wrote a line"},
     "tool_search_tool_regex": {"query": "^git_"},
     "update_plan": {"plan": [{"step": "a", "status": "pending"}]},

@@ -25,7 +25,7 @@ from codewhale.session.session import Session
 DEEPEST = 3
 WRITER = "implementer"
 MOST, HARD_CAP = 10, 20
-FAST_MODEL = "fast_model"  # the provider's fact that names the model of tool_agent
+FAST_ROLE, FAST_MODEL = "tool_agent", "fast_model"  # the provider's fact that names the model of that role
 N = TypeVar("N", int, float)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _GUESS = 0.3  # tokens a byte of what was never counted
@@ -115,7 +115,8 @@ class OpeningChecks:
         if request.schema is not None:
             _check_schema(request.schema)
         limits = _limits(request.limits, settings)
-        model = request.model or settings.models.get(role.name, "") or role.model or state.model
+        fast = str(owner.provider.settings.facts.get(FAST_MODEL, "")) if role.name == FAST_ROLE else ""
+        model = request.model or settings.models.get(role.name, "") or role.model or fast or state.model
         model = state.model if request.fork and not request.model else model
         effort = request.effort or ("" if request.fork else role.effort or state.effort)
         folder = self._folder(request, owner)

@@ -21,7 +21,7 @@ from codewhale.lib.text import one_line
 from codewhale.permissions.audit import AuditLog
 from codewhale.protocol.blocks import Block
 from codewhale.protocol.decisions import CallView, Decision
-from codewhale.protocol.errors import Look, ToolError
+from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.events import (
     CallFinished,
     CallProgress,
@@ -262,13 +262,14 @@ def _check_gate(session: Session, spec: ToolSpec, call: PendingCall) -> None:
     provider = session.provider
     if provider.settings.facts.get(spec.gate):
         return
-    path = call.arguments.get("path")
+    gate = GATES[spec.gate]
+    kept = {key: call.arguments[key] for key in gate.arguments if call.arguments.get(key)}
     raise ToolError(
         "not_available",
-        f"{spec.name} needs {GATES[spec.gate]}, and {session.state.model} at provider {provider.name} is not known to "
-        "be one. Read the place and write the text yourself with edit_file; or the user can choose such a model "
-        f"(/model), or say that this one is (providers.{provider.name}.facts.{spec.gate}).",
-        fix=Look("read_file", {"path": path}) if isinstance(path, str) and path else None,
+        f"{spec.name} needs {gate.needs}, and provider {provider.name} is not known to have one for "
+        f"{session.state.model}. {gate.advice}; or the user can choose another model (/model), or say that there is "
+        f"one (providers.{provider.name}.facts.{spec.gate}).",
+        fix=(NextCall if gate.same else Look)(gate.tool, kept) if kept else None,
     )
 
 

@@ -106,9 +106,34 @@ DEFAULT_PROFILE = "default"
 # What the head of a profile may take, in bytes, as the chat dialect says it.
 HEAD_BYTES: dict[str, int] = {"default": 20_480, "arcee": 20_480, "compact": 6_144, "intent": 12_288}
 
-# Provider fact -> what a provider needs to have for the tools it gates. A gated tool stands in no head: it is found
-# by search, or called by name.
-GATES: dict[str, str] = {"fim": "a model that fills in the middle"}
+
+class Gate(Struct, frozen=True):
+    """What a provider must have for the tools that a fact gates, what to do without it, and a call for that: of `tool`,
+    with these arguments of the refused one. It does the `same`, or it only shows what that was about."""
+
+    needs: str
+    advice: str
+    tool: str
+    arguments: tuple[str, ...]
+    same: bool = False
+
+
+# Provider fact -> its gate. A gated tool stands in no head: it is found by search, or called by name.
+GATES: dict[str, Gate] = {
+    "fim": Gate(
+        "a model that fills in the middle",
+        "Read the place and write the text yourself with edit_file",
+        "read_file",
+        ("path",),
+    ),
+    "fast_model": Gate(
+        "a fast model that the provider names",
+        "Open a sub-agent with agent_open",
+        "agent_open",
+        ("prompt", "name", "allowed_tools"),
+        same=True,
+    ),
+}
 
 # Tool -> the models it is for (shell patterns over the id in lower case). Elsewhere search does not show it.
 MODEL_GATES: dict[str, tuple[str, ...]] = {"tool_agent": ("deepseek-v4*", "*/deepseek-v4*")}
@@ -135,7 +160,7 @@ def is_retired(name: str) -> bool:
 def closed_gate(name: str, gate: str, facts: Mapping[str, object], model: str) -> str:
     """What a session lacks for the gated tool `name`, in words; "" where its gate is open or it has none."""
     if gate and not facts.get(gate):
-        return GATES[gate]
+        return GATES[gate].needs
     patterns = MODEL_GATES.get(name, ())
     if patterns and not any(fnmatchcase(model.lower(), pattern) for pattern in patterns):
         return "a DeepSeek V4 model"

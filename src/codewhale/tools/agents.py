@@ -11,7 +11,7 @@ from codewhale.protocol.children import READING_ROLES, ChildPlan, ChildRequest, 
 from codewhale.protocol.errors import Corrected, NextCall, ToolError
 from codewhale.protocol.ports import ChildRunner
 from codewhale.protocol.tools import CallContext, ChildSubject, Effect, Origin, Preview, ToolResult
-from codewhale.tools.base import Args, Doc, tool
+from codewhale.tools.base import Args, Doc, gated, tool
 
 LONGEST_WAIT = 120_000
 _WAIT = 30_000
@@ -88,6 +88,7 @@ class AgentTools:
         """
         return self._preview(self._request(args, call), call)
 
+    @gated("fast_model")
     @tool(
         "tool_agent",
         effects={Effect.READS},
