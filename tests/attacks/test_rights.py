@@ -25,13 +25,14 @@ CHANGES = {
     "revert_turn", "run_tests", "run_verifiers", "task_shell_start", "write_file",
 }  # fmt: skip
 LOOKS = {
+    "agent_close", "agent_eval", "agent_open",
     "checklist_add", "checklist_list", "checklist_update", "checklist_write", "code_history", "code_symbols",
     "codebase_search", "diagnostics", "exec_shell_wait", "file_search", "git_blame", "git_diff", "git_log",
     "git_show", "git_status", "grep_files", "list_dir", "load_skill", "project_map", "read_file",
     "request_user_input", "retrieve_tool_result", "task_shell_wait", "tool_search_tool_bm25",
     "tool_search_tool_regex", "update_plan", "validate_data",
 }  # fmt: skip
-GATED = {"fim_edit"}
+GATED = {"fim_edit", "tool_agent"}
 PAYLOAD = {"command": "touch PWNED"}
 
 

@@ -202,6 +202,7 @@ async def test_h5_a_folder_in_a_call_is_not_where_the_sandbox_begins(mode: Mode,
 
 # What becomes of a call of each tool: reading, writing in the workspace, running a program. A new tool needs a row.
 READS = {
+    "agent_close", "agent_eval", "agent_open",
     "checklist_add", "checklist_list", "checklist_update", "checklist_write", "code_history", "code_symbols",
     "codebase_search", "diagnostics", "exec_shell_wait", "file_search", "git_blame", "git_diff", "git_log",
     "git_show", "git_status", "grep_files", "list_dir", "load_skill", "project_map", "read_file",
@@ -211,6 +212,7 @@ READS = {
 WRITES = {"apply_patch", "edit_file", "note", "write_file"}
 SHOWS_FIRST = {"fim_edit", "revert_turn"}
 RUNS = {"exec_shell", "run_tests", "run_verifiers", "task_shell_start"}
+OPENS = {"tool_agent"}
 JOBS = {"exec_shell_cancel", "exec_shell_interact"}
 TABLE = {
     # plan, then agent with a person, headless and auto, then yolo
@@ -219,8 +221,9 @@ TABLE = {
     "shows": ("deny", "ask", "allow", "allow", "allow"),
     "runs": ("deny", "ask", "deny", "allow", "allow"),
     "jobs": ("deny", "allow", "allow", "allow", "allow"),
+    "opens": ("allow", "ask", "allow", "allow", "allow"),
 }
-KINDS = {"reads": READS, "writes": WRITES, "shows": SHOWS_FIRST, "runs": RUNS, "jobs": JOBS}
+KINDS = {"reads": READS, "writes": WRITES, "shows": SHOWS_FIRST, "runs": RUNS, "jobs": JOBS, "opens": OPENS}
 COMMAND = {"command": "make test"}
 OTHER = {"exec_shell": COMMAND, "task_shell_start": COMMAND, "revert_turn": {}}
 

@@ -26,6 +26,17 @@ SECONDS = 10.0
 NEXT = re.compile(r"^Next call: (\S+) (\{.*\})$", re.MULTILINE)
 # Bad calls that no schema can tell from good ones.
 EXTRA: dict[str, list[dict[str, Any]]] = {
+    "agent_close": [{"name": "nobody"}],
+    "agent_eval": [{"name": "nobody"}, {"message": "Go on."}, {"interrupt": True}],
+    "agent_open": [
+        {},
+        {"prompt": "Work", "items": ["Work"]},
+        {"prompt": "Work", "name": "a b"},
+        {"prompt": "Work", "role": "wizard"},
+        {"prompt": "Work", "role": "custom"},
+        {"prompt": "Work", "allowed_tools": ["read_fil"]},
+        {"prompt": "Work", "output_schema": {"type": 5}},
+    ],
     "apply_patch": [
         {},
         {"patch": ""},
@@ -88,6 +99,7 @@ RAW = (
     '{"a":1}}',
 )
 PATHS = {
+    "agent_open": "cwd",
     "apply_patch": "changes", "edit_file": "path", "exec_shell": "cwd", "file_search": "path", "fim_edit": "path",
     "git_blame": "path", "git_diff": "path", "git_log": "path", "git_show": "path", "git_status": "path",
     "grep_files": "path", "list_dir": "path", "read_file": "path", "run_verifiers": "commands",
@@ -98,9 +110,12 @@ HOSTILE = (
     "linkdir", "linkdir/secret.txt",
 )  # fmt: skip
 CREATORS = {"apply_patch", "write_file"}
+FACTS = {"fim": "completions", "fast_model": "quick"}
+# What is wrong with a call of one of these may be put right by another.
+AGENTS = {"agent_open", "agent_eval", "agent_close", "tool_agent"}
 FILES = {*CREATORS, "edit_file", "fim_edit", "git_blame", "read_file", "validate_data"}
-DIRECTORIES = {"exec_shell", "list_dir", "run_verifiers", "task_shell_start"}
-EMPTY_IS_ROOT = {"exec_shell", "run_verifiers", "task_shell_start"}
+DIRECTORIES = {"agent_open", "exec_shell", "list_dir", "run_verifiers", "task_shell_start"}
+EMPTY_IS_ROOT = {"agent_open", "exec_shell", "run_verifiers", "task_shell_start"}
 # Where a path may lead that is no file of text, and the tools that must refuse to go there.
 PLACES = {
     "absent": set(PATHS) - CREATORS,
@@ -169,6 +184,8 @@ class Badly:
         """The turn for a request."""
         if "messages" not in body:  # an edit asks for the text between two anchors
             return {"text": "two"}
+        if not any("Go." in str(message["content"]) for message in body["messages"] if message["role"] == "user"):
+            return {"text": "SUMMARY: done"}  # a sub-agent
         self._step += 1
         told = [message["content"] for message in body["messages"] if message["role"] == "tool"]
         if self._step == 1:
@@ -197,7 +214,7 @@ async def refused(
     window = 128_000 if tool == "retrieve_tool_result" else 0  # a small one reads less at once, and keeps the rest
     if not (home / "config.toml").exists():
         know_every_tool(home)
-    async with harness(home, space, [model] * 20, facts={"fim": "completions"}, window=window) as stage:
+    async with harness(home, space, model, facts=FACTS, window=window) as stage:
         events = await stage.turn("Go.")
     assert ending(events).status == "done"
     found = results(events)[len(READY[tool]) :]
@@ -207,7 +224,7 @@ async def refused(
     assert len(good) == len(model.next)
     for named, result in zip(model.next, good, strict=True):
         nobody = named[0] == "request_user_input" and result.error == "not_available"
-        assert named[0] == tool or not tool, f"the next call is of {named[0]}"
+        assert named[0] == tool or not tool or {named[0], tool} <= AGENTS, f"the next call is of {named[0]}"
         assert result.ok or nobody, f"{model.next} the next call {named} fails: {result.content[:300]}"
     return bad
 
@@ -381,7 +398,7 @@ async def test_a_file_that_does_not_parse_is_a_result_and_no_fault(home: Path, l
 
 
 WITHOUT_WORKSPACE = {
-    "checklist_add", "checklist_list", "checklist_write", "diagnostics", "note", "request_user_input",
+    "agent_eval", "checklist_add", "checklist_list", "checklist_write", "diagnostics", "note", "request_user_input",
     "retrieve_tool_result", "tool_search_tool_bm25", "tool_search_tool_regex", "update_plan", "validate_data",
 }  # fmt: skip
 

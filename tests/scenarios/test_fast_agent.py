@@ -77,8 +77,8 @@ async def test_search_offers_it_to_deepseek_v4_that_has_a_fast_model(
     script = Model()
     async with harness(home, workspace, script, facts=facts) as here:
         session = await here.open(model=model)
-        for call in (("tool_search_tool_regex", {"query": "^tool_agent$"}),
-                     ("tool_search_tool_bm25", {"query": "a quick and cheap model for mechanical chores"})):  # fmt: skip
+        searches = {"regex": "^tool_agent$", "bm25": "a quick and cheap model for mechanical chores"}
+        for call in [(f"tool_search_tool_{kind}", {"query": query}) for kind, query in searches.items()]:
             result = await made(here, script, session, call)
             answer = json.loads(result.content)
             named = [row["tool_name"] for row in answer["tool_references"]]

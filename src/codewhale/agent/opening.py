@@ -11,8 +11,10 @@ from msgspec.structs import replace
 from codewhale.agent.roles import ChildRole, role_names, role_of
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
+from codewhale.lib.beneath import PathRefused, Root
+from codewhale.lib.text import one_line
 from codewhale.protocol.children import ChildPlan, ChildRequest
-from codewhale.protocol.errors import Corrected, NextCall, ToolError
+from codewhale.protocol.errors import Corrected, ErrorKind, NextCall, ToolError
 from codewhale.protocol.events import ChildOpened
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Limits, OpenSession
@@ -202,16 +204,19 @@ class OpeningChecks:
 
     def _folder(self, request: ChildRequest, owner: Session) -> str:
         """Where a child works, as an absolute path. Raises ToolError for one outside the owner's workspace."""
-        root = os.path.realpath(owner.state.workspace)
-        path = os.path.realpath(os.path.join(root, request.folder))
-        if path != root and not path.startswith(root + os.sep):
-            problem = f"{request.folder[:200]} lies outside the workspace"
-        elif not os.path.isdir(path):
-            problem = f"there is no folder {request.folder[:200]} in the workspace"
-        else:
-            return owner.state.workspace if path == root else path
+        root, asked = Root(owner.state.workspace), request.folder or "."
+        kind: ErrorKind = "invalid_input"
+        problem = f"there is no folder {one_line(asked, 200)} in the workspace"
+        try:
+            path = os.path.join(root.path, root.resolve(asked))
+            if os.path.isdir(path):
+                return owner.state.workspace if os.path.samefile(path, root.path) else path
+        except PathRefused as refused:
+            kind, problem = "path_escape", f"{one_line(asked, 200)} cannot be used: {refused.reason}"
+        except OSError as error:
+            problem = f"{one_line(asked, 200)} cannot be used: {error.strerror}"
         raise ToolError(
-            "path_escape" if "outside" in problem else "invalid_input",
+            kind,
             f"`cwd`: {problem}. A sub-agent works in the workspace or in a folder of it.",
             field="cwd",
             expected="a folder of the workspace",

@@ -19,7 +19,7 @@ from codewhale.protocol.tools import Effect, ToolSpec
 from codewhale.repair.codes import RepairCode
 from codewhale.repair.fit import fit
 from codewhale.repair.intents import VERBS, Unclear, lower
-from codewhale.repair.names import Named, NameRefused, bare_names, resolve, successor
+from codewhale.repair.names import Named, NameRefused, bare_names, enough, resolve, successor
 from codewhale.repair.payload import Reading, Unreadable, read
 
 Extent = Literal["full", "names", "off"]
@@ -350,7 +350,7 @@ def righted(arguments: dict[str, Any], spec: ToolSpec) -> NextCall | None:
         found = _within(fitted, shape_of(spec), spare, 0)
     except _Cannot:
         return None
-    return None if check(found, spec.parameters) else NextCall(spec.name, found)
+    return None if check(found, spec.parameters) or not enough(spec.name, found) else NextCall(spec.name, found)
 
 
 def _within(value: dict[str, Any], schema: Schema, spare: Spare, depth: int) -> dict[str, Any]:

@@ -26,6 +26,7 @@ _SUFFIX = re.compile(r"(?:\s*</[\w-]*>?|\s*<[|｜].*|[:#@]\d+|\(\s*\)|[.:_-]?(?:
 _LONGEST = 100
 # Retired names that say nothing behind a prefix: `exec.wait` is another tool's.
 _COMMON = ("wait",)
+_ONE_OF = {"agent_open": ("prompt", "items")}
 
 
 class Named(Struct, frozen=True):
@@ -65,9 +66,14 @@ def successor(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> NextCa
     for form in filter(is_retired, bare_names(name) if isinstance(arguments, dict) else ()):
         found = _foreign(form, arguments, rows)
         call = None if found is None or found.given is None else _fitting(found.spec, found.given)
-        if call is not None and ("prompt" in call.arguments or "items" in call.arguments or call.name != "agent_open"):
+        if call is not None:
             return None if "message" in call.arguments and "name" not in call.arguments else call
     return None
+
+
+def enough(tool: str, arguments: Mapping[str, Any]) -> bool:
+    """Whether one of those arguments came of which a tool needs one and its schema requires none."""
+    return not (needed := _ONE_OF.get(tool)) or any(name in arguments for name in needed)
 
 
 def resolve(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
@@ -172,7 +178,7 @@ def _first(call: tuple[Any, Any], rows: Mapping[str, ToolSpec]) -> NextCall | No
 def _fitting(spec: ToolSpec, given: dict[str, Any]) -> NextCall | None:
     """A call that is offered, where its arguments can be made to fit."""
     fitted = fit(given, shape_of(spec), spec.name).arguments
-    return None if check(fitted, spec.parameters) else NextCall(spec.name, fitted)
+    return None if check(fitted, spec.parameters) or not enough(spec.name, fitted) else NextCall(spec.name, fitted)
 
 
 def _intent(name: str, arguments: Any, rows: Mapping[str, ToolSpec]) -> Named | None:
