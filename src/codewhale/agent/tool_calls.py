@@ -263,13 +263,15 @@ def _check_gate(session: Session, spec: ToolSpec, call: PendingCall) -> None:
     if provider.settings.facts.get(spec.gate):
         return
     gate = GATES[spec.gate]
-    kept = {key: call.arguments[key] for key in gate.arguments if call.arguments.get(key)}
+    seen = {key: value for key, value in call.arguments.items() if key == "path" and value}
+    look = Look(gate.look, seen) if seen else None
+    fix = NextCall(gate.instead, call.arguments) if gate.instead else look
     raise ToolError(
         "not_available",
         f"{spec.name} needs {gate.needs}, and provider {provider.name} is not known to have one for "
         f"{session.state.model}. {gate.advice}; or the user can choose another model (/model), or say that there is "
         f"one (providers.{provider.name}.facts.{spec.gate}).",
-        fix=(NextCall if gate.same else Look)(gate.tool, kept) if kept else None,
+        fix=fix,
     )
 
 

@@ -108,30 +108,20 @@ HEAD_BYTES: dict[str, int] = {"default": 20_480, "arcee": 20_480, "compact": 6_1
 
 
 class Gate(Struct, frozen=True):
-    """What a provider must have for the tools that a fact gates, what to do without it, and a call for that: of `tool`,
-    with these arguments of the refused one. It does the `same`, or it only shows what that was about."""
+    """What a provider must have for the tools that a fact gates, what to do without it, and the tool that does it when
+    called `instead` with the same arguments, or that has a `look` at the same path."""
 
     needs: str
     advice: str
-    tool: str
-    arguments: tuple[str, ...]
-    same: bool = False
+    instead: str = ""
+    look: str = ""
 
 
 # Provider fact -> its gate. A gated tool stands in no head: it is found by search, or called by name.
 GATES: dict[str, Gate] = {
-    "fim": Gate(
-        "a model that fills in the middle",
-        "Read the place and write the text yourself with edit_file",
-        "read_file",
-        ("path",),
-    ),
+    "fim": Gate("a model that fills in the middle", "Read the place, then write it with edit_file", look="read_file"),
     "fast_model": Gate(
-        "a fast model that the provider names",
-        "Open a sub-agent with agent_open",
-        "agent_open",
-        ("prompt", "name", "allowed_tools"),
-        same=True,
+        "a fast model that the provider names", "Open a sub-agent with agent_open", instead="agent_open"
     ),
 }
 
