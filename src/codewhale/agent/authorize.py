@@ -145,11 +145,12 @@ class Authorizer:
             offer=decision.offer,
             sha256=sha256,
             allowances=decision.allowances,
-            held=decision.held,
+            held=decision.held
+            and not turn.session.state.owner,  # what is chosen for a session is chosen on its own card
         )
         with call.clock.waiting():
             answer = await self._asking.approval(turn, asked)
-        if answer is not None and answer.remember == "sandbox" and decision.held:
+        if answer is not None and answer.remember == "sandbox" and asked.held:
             turn.session.change_approval(Approval.SANDBOX)
         try:
             added = self._gate.answered(request, decision, answer)

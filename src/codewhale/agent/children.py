@@ -4,14 +4,13 @@ is what it came to, and the log of its owner says which there are and of which e
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from codewhale.agent.childtask import Outcome, brief, fold, misfit, outcome_of, report_text, summary_line
 from codewhale.agent.engine import Engine
-from codewhale.agent.loop import CHILDREN
 from codewhale.agent.opening import WRITER, OpeningChecks
 from codewhale.agent.turn import Turn
 from codewhale.protocol.children import ChildPlan, ChildRequest, ChildView, agent_id
@@ -57,19 +56,12 @@ class _Running(Struct):
 
 
 class Children:
-    """Implements ChildRunner. `changed(moment, view, owner)` is told when a child begins and when it is over."""
+    """Implements ChildRunner."""
 
-    def __init__(
-        self,
-        engine: Engine,
-        store: SessionStore,
-        checks: OpeningChecks,
-        changed: Callable[[str, str, ChildView], None] = lambda moment, owner, view: None,
-    ) -> None:
+    def __init__(self, engine: Engine, store: SessionStore, checks: OpeningChecks) -> None:
         self._engine = engine
         self._store = store
         self._checks = checks
-        self._changed = changed
         self._running: dict[str, _Running] = {}
         self._ended: dict[str, ChildView] = {}  # by session, of those whose owner is open
         self._opening: dict[str, list[str]] = {}  # names, by root
@@ -131,9 +123,7 @@ class Children:
                 running.watch.cancel()
             await self._engine.close(child.id)
             raise
-        view = self._view(running)
-        self._changed("opened", owner.id, view)
-        return view
+        return self._view(running)
 
     def _names(self, owner: Session) -> Mapping[str, str]:
         """The children of a session that are not released, by name."""
@@ -242,7 +232,6 @@ class Children:
             text = Text(report_text(view), source="harness")
             message = MessageAdded(Message("user", (text,)), child=view.session)
             self._engine.report(owner.id, message, wake=wake)
-        self._changed("closed", owner.id, view)
 
     def _tell(self, owner: Session, event: Event) -> None:
         with contextlib.suppress(SessionError):
@@ -408,7 +397,3 @@ class Children:
         for one in [one for one in self._running.values() if session in (one.owner.id, one.session.id)]:
             if one.owner.id == session and one.watch is not None:
                 await asyncio.wait([one.watch], timeout=_STOP_SECONDS)
-
-
-def waits_for_children(turn: Turn) -> bool:
-    return turn.waiting_for.startswith(CHILDREN)

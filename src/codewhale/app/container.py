@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from codewhale.commands.plan import PlanCommand
     from codewhale.permissions.service import PermissionService
     from codewhale.permissions.trust import TrustStore
-    from codewhale.protocol.children import ChildView
     from codewhale.repair.repairer import CallRepairer
     from codewhale.services.attachments import AttachmentReader
     from codewhale.services.hooks import Hooks
@@ -207,7 +206,7 @@ class Container:
             self._roles,
             self._checkout,
         )
-        return Children(self.engine, self.sessions, checks, self._child_changed)
+        return Children(self.engine, self.sessions, checks)
 
     def _roles(self, workspace: str) -> "Mapping[str, ChildRole]":
         from codewhale.agent.roles import own_roles
@@ -232,9 +231,6 @@ class Container:
 
         self.engine.on_close(close)
         return held.tree.workspace
-
-    def _child_changed(self, moment: str, owner: str, view: "ChildView") -> None:
-        return
 
     @cached_property
     def gateway(self) -> Gateway:
