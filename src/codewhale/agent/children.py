@@ -76,7 +76,7 @@ class Children:
     async def open(self, request: ChildRequest) -> ChildView:
         plan = self.plan(request)
         request, owner = plan.request, self._engine.session(request.parent)
-        root = self._engine.root(owner.id).id
+        root = _root(owner)
         self._opening.setdefault(root, []).append(request.name)
         try:
             folder = await self._checks.folder(request, owner)
@@ -131,8 +131,8 @@ class Children:
 
     def _under_way(self, owner: Session) -> list[str]:
         """The names of the children of the whole tree that run or are being opened."""
-        root = self._engine.root(owner.id).id
-        running = [one.opened.name for one in self._running.values() if self._engine.root(one.owner.id).id == root]
+        root = _root(owner)
+        running = [one.opened.name for one in self._running.values() if _root(one.owner) == root]
         return [*running, *self._opening.get(root, ())]
 
     def _writers(self) -> dict[str, list[str]]:
@@ -335,7 +335,7 @@ class Children:
         owner = self._engine.session(parent)
         self._checks.room(self._under_way(owner), owner.state.workspace)
         opened = replace(owner.state.children[session].opened, turn=owner.state.children[session].opened.turn + 1)
-        root = self._engine.root(owner.id).id
+        root = _root(owner)
         self._opening.setdefault(root, []).append(opened.name)
         try:
             op = self._checks.waking(session, owner, opened)
@@ -397,3 +397,7 @@ class Children:
         for one in [one for one in self._running.values() if session in (one.owner.id, one.session.id)]:
             if one.owner.id == session and one.watch is not None:
                 await asyncio.wait([one.watch], timeout=_STOP_SECONDS)
+
+
+def _root(session: Session) -> str:
+    return (session.id, *session.owners)[-1]
