@@ -64,7 +64,7 @@ async def shown(width: int, *events: Event, language: str = "en", seconds: float
     def make(palette: Palette) -> Status:
         return Status(Words(language), palette, clock.monotonic)
 
-    async with hosted(make, size=(width, 2)) as (host, pilot):
+    async with hosted(make, size=(width, 20)) as (host, pilot):
         status = host.panel
         assert isinstance(status, Status)
         status.see(VIEW)

@@ -37,8 +37,7 @@ class StyledLine(NamedTuple):
 
 
 def clean(text: str) -> str:
-    """Text that can be drawn: no colours, control or bidi characters, line ends as newlines, tabs as blanks."""
-    text = uncoloured(text)
+    """Text that can be drawn: no control or bidi characters, line ends as newlines, tabs as blanks."""
     if "\r" in text:
         text = text.replace("\r\n", "\n").replace("\r", "\n")
     return sanitise(text.expandtabs(_TAB) if "\t" in text else text)

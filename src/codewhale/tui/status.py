@@ -16,7 +16,7 @@ from codewhale.protocol.ops import StatusView
 from codewhale.protocol.views import ContextView, WorkspaceRow
 from codewhale.tui.facts import SessionFacts
 from codewhale.tui.keys import first_key
-from codewhale.tui.widgets import TagLine
+from codewhale.tui.widgets import LOW, TagLine
 
 SAID_SECONDS = 6.0
 LEAST_DOING = 24
@@ -140,8 +140,8 @@ class Status(TagLine):
         """The lines that there are."""
         now = self._now()
         above = [_joined(now, self._beside(), width)] if now else []
-        if now and not self.facts.busy:
-            return above
+        if now and (not self.facts.busy or (self.facts.asking and self.screen.size.height < LOW)):
+            return above  # a question needs the rows of a low screen
         return [*above, _joined(self._facts(), self._figures(), width)]
 
     # -------------------------------------------------------------- the upper line

@@ -23,6 +23,9 @@ GAP: Span = ("  ", "muted")
 BAR, INDENT = "┃ ", "  "
 
 
+LOW = 16  # rows of a screen below which whatever can do without a row does
+
+
 class TagLine(Widget):
     """Lines that are wrapped to the width; it takes no room while it has none."""
 

@@ -5,7 +5,19 @@ from collections.abc import Sequence
 
 import msgspec
 
-from codewhale.display.text import Span, StyledLine, cells, clean, columns, ends, fit, fold_hard, one_row, wrap
+from codewhale.display.text import (
+    Span,
+    StyledLine,
+    cells,
+    clean,
+    columns,
+    ends,
+    fit,
+    fold_hard,
+    one_row,
+    uncoloured,
+    wrap,
+)
 from codewhale.display.transcript.blocks import ASKING, DONE, FAILED, RUNNING, WAITING, CallCard, Explored
 from codewhale.display.transcript.calls import Spoken, counts, glyph_of, problems_in, tally_of
 from codewhale.display.transcript.code import diff_lines, diff_rows
@@ -195,7 +207,7 @@ class CardDrawer:
         """Plain rows behind a bar, whole when they are opened; `before` counts those above that are not shown."""
         lines = self.more(before, view.width, above=True)
         for row in rows:
-            text = one_row(ends(row, _MOST_ROW))
+            text = one_row(ends(uncoloured(row), _MOST_ROW))
             if view.opened:
                 lines += fold_hard(((text, style),), view.width, _BAR)
             else:

@@ -18,13 +18,13 @@ from codewhale.protocol.events import Envelope
 from codewhale.protocol.ops import Answer
 from codewhale.tui.input import once
 from codewhale.tui.paint import CURSOR
-from codewhale.tui.widgets import Field, Leafed, Page, TagLine, hint, in_rows
+from codewhale.tui.widgets import LOW, Field, Leafed, Page, TagLine, hint, in_rows
 
 SHARE = 0.6
 LEAST_ROWS = 4
 # On a screen of fewer rows the card leaves so many to the composer, the bar and the end of the transcript; what has no
 # room scrolls in it.
-LOW, LEFT, CHOICES, LEAST_HEIGHT = 16, 7, 3, 12
+LEFT, CHOICES, LEAST_HEIGHT = 7, 3, 12
 _BETWEEN = "  "
 _LEAST_MORE = 6
 LONGEST_LINE = 2000

@@ -78,7 +78,7 @@ class Pages:
                 return diff_lines(page.rows, page.text, width, self._pen.colours)
             case "lines":
                 return page.lines
-        rows = clean(page.text).split("\n")
+        rows = clean(uncoloured(page.text)).split("\n")
         return [line for row in rows for line in fold_hard(((row, page.style),), width)]
 
     def text(self, index: int) -> str:
