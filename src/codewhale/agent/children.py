@@ -13,6 +13,7 @@ from codewhale.agent.childtask import Outcome, brief, fold, misfit, outcome_of, 
 from codewhale.agent.engine import Engine
 from codewhale.agent.opening import WRITER, OpeningChecks
 from codewhale.agent.turn import Turn
+from codewhale.lib import failpoints
 from codewhale.protocol.children import ChildPlan, ChildRequest, ChildView, agent_id
 from codewhale.protocol.errors import CodeWhaleError, NextCall, SessionError, ToolError
 from codewhale.protocol.events import (
@@ -114,6 +115,7 @@ class Children:
         self._ended.pop(child.id, None)
         try:
             await child.barrier()  # whoever reads the owner's log finds the child's
+            failpoints.hit("child.made")
             owner.emit(opened)
             running.watch = asyncio.create_task(self._watch(running), name=f"child {child.id}")
             await self._engine.send(replace(task, session=child.id))
@@ -226,9 +228,11 @@ class Children:
         """Record an end in the owner's log, and let its conversation be told."""
         self._ended[view.session] = view
         self._running.pop(view.session, None)
+        failpoints.hit("child.ended")
         closed = ChildClosed(view.session, view.status, summary_line(view), view.name)
         with contextlib.suppress(SessionError):  # the owner is being closed: it is told when it is opened again
             owner.emit(closed)
+            failpoints.hit("child.closed")
             text = Text(report_text(view), source="harness")
             message = MessageAdded(Message("user", (text,)), child=view.session)
             self._engine.report(owner.id, message, wake=wake)

@@ -33,6 +33,9 @@ POINTS = (
     "export.before_rename",
     "export.after_rename",
     "rewind.files_back",
+    "child.made",
+    "child.ended",
+    "child.closed",
 )
 KINDS = ("kill", "short", "enospc", "eio")
 
