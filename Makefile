@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash rewinds jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke texts tui captures contact-sheets looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes real crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke texts tui captures contact-sheets looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -103,6 +103,12 @@ crash: $(STAMP) ## kill -9 the harness CRASHES times and look for loss
 
 rewinds: $(STAMP) ## kill -9 whoever goes back, forks, exports and queues, REWINDS times, and look for loss
 	@$(PY) scripts/rewindcrash.py --kills $(REWINDS)
+
+children-crash: $(STAMP) ## kill -9 a process whose session has sub-agents at work, REWINDS times, and look for loss
+	@$(PY) scripts/childcrash.py --kills $(REWINDS)
+
+children-bench: $(STAMP) ## twenty sub-agents of fifty steps and a fork of a large log, in figures and bounds
+	@$(PY) scripts/children.py
 
 jobs: $(STAMP) ## a thousand background jobs and 10 GB of output, in figures and bounds
 	@$(PY) scripts/jobs.py

@@ -21,7 +21,7 @@ from codewhale.app.compose import AppOptions, open_app
 from codewhale.lib.clock import SystemClock
 from codewhale.lib.failpoints import VARIABLE
 from codewhale.models.scripted import ScriptedProvider
-from codewhale.protocol.children import ChildView, ListChildren
+from codewhale.protocol.children import ChildView, ListChildren, agent_id
 from codewhale.protocol.events import (
     CallFinished,
     ChildClosed,
@@ -42,9 +42,9 @@ SECONDS = 180.0
 BATCH = 20
 AT_ONCE = 3
 # Where a life is killed by name, and the highest hit tried.
-BETWEEN = {"child.ended": 8, "child.closed": 8}
+BETWEEN = {"child.end": 14}
 AIMS = {
-    "child.made": 8, "session.created": 8, "fork.before_rename": 3, "fork.after_rename": 3, "log.append.before": 150,
+    "session.created": 8, "fork.before_rename": 3, "fork.after_rename": 3, "log.append.before": 150,
     "log.append.mid": 150, "log.append.after": 150, "log.sync.before": 60, "log.sync.after": 60,
 }  # fmt: skip
 
@@ -96,7 +96,7 @@ class Life:
         self.calls = [{"calls": step} for step in steps if step]
         await self.client.submit(SendMessage(self.session, f"Round {self.seed}"))
         async with asyncio.timeout(SECONDS / 3):
-            while (await self.client.query(SessionStatus(self.session))).busy:  # noqa: ASYNC110
+            while (status := await self.client.query(SessionStatus(self.session))).busy or status.queue:  # noqa: ASYNC110
                 await asyncio.sleep(0.005)
 
     async def run(self, former: str) -> None:
@@ -110,7 +110,7 @@ class Life:
             wakes = [view for view in views if view.status == "interrupted" or self.dice.random() < 0.2][:AT_ONCE]
             steps = [self.wake(view) for view in wakes]
             steps += [self.open(number, at) for at in range(AT_ONCE - len(wakes))]
-            await self.turn(steps, self.meanwhile(views))
+            await self.turn(steps, self.meanwhile([view for view in views if view not in wakes]))
         if self.last:
             await self.wake_all()
 
@@ -132,18 +132,14 @@ class Life:
         given = {"prompt": f"Child {name}", "name": name, "role": "general", "fork_context": fork}
         return {"name": "agent_open", "arguments": given}
 
-    def meanwhile(self, views: tuple[ChildView, ...]) -> list[dict[str, Any]]:
+    def meanwhile(self, views: list[ChildView]) -> list[dict[str, Any]]:
         """What the parent does beside them: nothing, wait, or give one up."""
         kind = self.dice.choice(["nothing", "wait", "close", "message"])
         if kind == "wait":
             return [{"name": "agent_eval", "arguments": {"timeout_ms": 500}}]
-        names = [view.name for view in views]
-        if kind == "close" and names:
-            return [{"name": "agent_close", "arguments": {"name": self.dice.choice(names)}}]
-        if kind == "message" and names:
-            given = {"name": self.dice.choice(names), "message": "Go on", "block": False}
-            return [{"name": "agent_eval", "arguments": given}]
-        return []
+        if kind == "close" and views:
+            return [{"name": "agent_close", "arguments": {"name": self.dice.choice(views).name}}]
+        return [self.wake(self.dice.choice(views))] if kind == "message" and views else []
 
 
 def lines_of(folder: Path) -> list[str]:
@@ -173,7 +169,7 @@ def parent_of(folder: Path) -> str:
 def life(folder: Path, seed: int, chance: random.Random, last: bool) -> str:
     """One process to its end; where it was killed, "" when it ended by itself. Raises AssertionError for its faults."""
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    points = chance.choice([{"": 1}, {"": 1}, BETWEEN, AIMS])
+    points = chance.choice([{"": 1}, BETWEEN, BETWEEN, AIMS])
     point = "" if last else chance.choice([*points])
     if point:
         environ[VARIABLE] = f"{point}=kill@{chance.randint(1, points[point])}"
@@ -217,8 +213,8 @@ class Told:
                 self.task[child] = turn
             case ChildClosed(child=child):
                 self.closed[self._key(child)] += 1
-            case MessageAdded(child=child) if child:
-                self._told(child, str(event.message.parts))
+            case MessageAdded(message=message) if (text := str(message.parts)).count("<subagent_done>"):
+                self._told(next(child for child in self.task if f'"{agent_id(child)}"' in text), text)
             case CallFinished(metadata=metadata):
                 for child in metadata.get("reported_children", ()):
                     self._told(child, event.content)

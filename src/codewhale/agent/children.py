@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from codewhale.agent.childtask import Outcome, brief, fold, misfit, outcome_of, report_text, summary_line
+from codewhale.agent.childtask import Outcome, brief, fitting, fold, misfit, outcome_of, report_text, summary_line
 from codewhale.agent.engine import Engine
 from codewhale.agent.opening import WRITER, OpeningChecks
 from codewhale.agent.turn import Turn
@@ -51,6 +51,7 @@ class _Running(Struct):
     doing: str = ""
     steps: int = 0
     stopped: bool = False
+    closing: bool = False
     changed: bool = False
     retried: bool = False
     watch: asyncio.Task[None] | None = None
@@ -115,14 +116,14 @@ class Children:
         self._ended.pop(child.id, None)
         try:
             await child.barrier()  # whoever reads the owner's log finds the child's
-            failpoints.hit("child.made")
             owner.emit(opened)
             running.watch = asyncio.create_task(self._watch(running), name=f"child {child.id}")
             await self._engine.send(replace(task, session=child.id))
-        except BaseException:
+        except BaseException as error:
             self._running.pop(child.id, None)
             if running.watch is not None:
                 running.watch.cancel()
+                self._end(owner, self._over(running, Outcome("failed", "", f"It could not begin: {error}")))
             await self._engine.close(child.id)
             raise
         return self._view(running)
@@ -213,9 +214,8 @@ class Children:
             with contextlib.suppress(CodeWhaleError):
                 await self._engine.send(SendMessage(child.id, wrong))
                 return False
-        if wrong:
-            outcome = Outcome("failed", outcome.answer, f"Its answer does not fit the schema: {wrong}")
-        view = self._over(running, outcome)
+        view = self._over(running, fitting(outcome, wrong))
+        running.closing = True
         with contextlib.suppress(SessionError):
             await self._engine.close(child.id)
         self._end(running.owner, view)
@@ -228,11 +228,12 @@ class Children:
         """Record an end in the owner's log, and let its conversation be told."""
         self._ended[view.session] = view
         self._running.pop(view.session, None)
-        failpoints.hit("child.ended")
-        closed = ChildClosed(view.session, view.status, summary_line(view), view.name)
+        failpoints.hit("child.end")
         with contextlib.suppress(SessionError):  # the owner is being closed: it is told when it is opened again
-            owner.emit(closed)
-            failpoints.hit("child.closed")
+            known = owner.state.children.get(view.session)
+            if known is not None and known.ended is None:
+                owner.emit(ChildClosed(view.session, view.status, summary_line(view), view.name))
+            failpoints.hit("child.end")
             text = Text(report_text(view), source="harness")
             message = MessageAdded(Message("user", (text,)), child=view.session)
             self._engine.report(owner.id, message, wake=wake)
@@ -306,9 +307,11 @@ class Children:
         view = replace(view, forked=opened.forked, task=opened.turn)
         try:
             outcome = outcome_of(fold(self._store.read(session)), False)
+            outcome = fitting(outcome, misfit(outcome, opened.schema))
         except SessionError as error:
-            return replace(view, status="failed", error=f"Its log cannot be read: {error}")
-        return replace(view, status=outcome.status, answer=outcome.answer, error=outcome.error)
+            outcome = Outcome("failed", "", f"Its log cannot be read: {error}")
+        status = outcome.status if state.ended is None else state.ended.status
+        return replace(view, status=status, answer=outcome.answer, error=outcome.error)
 
     # ------------------------------------------------------------------ waiting
 
@@ -333,6 +336,9 @@ class Children:
     async def tell(self, parent: str, name: str, text: str) -> ChildView:
         session = self._named(parent, name)
         running = self._running.get(session)
+        if running is not None and running.closing:
+            await running.over.wait()
+            running = self._running.get(session)
         if running is not None:
             await self._engine.send(SendMessage(session, text, delivery="steer"))
             return self._view(running)
@@ -344,6 +350,8 @@ class Children:
         try:
             op = self._checks.waking(session, owner, opened)
             child = await self._engine.open_child(op)
+            await self.restore(child)
+            self._engine.queue(parent).take_reports()  # the last end is told before another one can come
             return await self._begin(child, owner, opened, SendMessage(session, text))
         except CodeWhaleError as error:
             raise ToolError("execution_failed", f"The sub-agent {opened.name} could not go on: {error}") from error

@@ -77,6 +77,11 @@ def misfit(outcome: Outcome, schema: dict[str, object] | None) -> str:
     return said if problems else ""
 
 
+def fitting(outcome: Outcome, wrong: str) -> Outcome:
+    """The outcome, where its answer is not in the form that was wanted: a failure."""
+    return Outcome("failed", outcome.answer, f"Its answer does not fit the schema: {wrong}") if wrong else outcome
+
+
 def summary_line(view: ChildView) -> str:
     """One line of what a child came to: of its summary where its answer has one."""
     text = view.answer

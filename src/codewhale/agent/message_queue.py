@@ -145,9 +145,12 @@ class MessageQueue:
         self.tell()
         return former.op.text
 
-    def take_steers(self, turn: Turn) -> None:
+    def take_reports(self) -> None:
         while (report := self.next_report()) is not None:
             self._session.emit(report)
+
+    def take_steers(self, turn: Turn) -> None:
+        self.take_reports()
         if not self._steers:
             return
         while self._steers:

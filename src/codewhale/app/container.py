@@ -100,6 +100,7 @@ class Container:
         self.redactors = Redactors({**place.environ, **routes.secrets()})
         routes.on_key(self.redactors.learn)
         self._opened: set[str] = set()
+        self._roots: dict[str, str] = {}  # where a workspace really is, as of when a session was last opened there
         self._unread = {os.path.realpath(place.workspace): config}
         self._settings: dict[str, WorkspaceSettings] = {}
         self.lists = Lists()
@@ -117,7 +118,7 @@ class Container:
 
     def settings(self, workspace: str) -> WorkspaceSettings:
         """What is configured for a workspace, as it was when a session was last opened there. Raises ConfigError."""
-        root = os.path.realpath(workspace)
+        root = self._roots.get(workspace) or self._roots.setdefault(workspace, os.path.realpath(workspace))
         if root not in self._settings:
             config = self._unread.pop(root, None) or self.place.config(workspace=root)
             hiding = config.section("secrets", SecretSettings)
@@ -128,7 +129,7 @@ class Container:
 
     def read_settings(self, workspace: str) -> None:
         """A session is opened: what is configured there is read again."""
-        root = os.path.realpath(workspace)
+        root = self._roots[workspace] = os.path.realpath(workspace)
         if root in self._opened:
             self._settings.pop(root, None)
         self._opened.add(root)

@@ -33,9 +33,7 @@ POINTS = (
     "export.before_rename",
     "export.after_rename",
     "rewind.files_back",
-    "child.made",
-    "child.ended",
-    "child.closed",
+    "child.end",
 )
 KINDS = ("kill", "short", "enospc", "eio")
 

@@ -174,7 +174,7 @@ class SessionState:
 
     def _resumed(self, event: SessionResumed) -> None:
         self.mode = event.mode
-        self.turn_open = False
+        self.turn_open, self.last_end = False, None
         self.stale_jobs |= self.jobs
         self.jobs = {}
         for job in list(self.stale_jobs)[:-STALE_MOST]:

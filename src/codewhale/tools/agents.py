@@ -206,7 +206,7 @@ class AgentTools:
         is in the result; its log stays.
         """
         view = await self._children.release(call.session, args.name)
-        metadata = {**_metadata(view), "reported_children": [view.session]}
+        metadata = {**_metadata(view), "reported_children": [] if view.reported else [view.session]}
         return ToolResult(pretty(_projection(view)), display=_shown((view,)), metadata=metadata, origin=Origin.HARNESS)
 
 
