@@ -12,6 +12,7 @@ from typing import Protocol
 from msgspec import Struct, structs
 
 from codewhale.agent.activation import HeadChoice, chosen_profile, head_tools
+from codewhale.agent.childtask import fold
 from codewhale.agent.context_window import Compactor, ContextWindow, context_view
 from codewhale.agent.effort import facts_at, wakes
 from codewhale.agent.model_call import price_known, session_budget, unknown_price
@@ -138,7 +139,7 @@ class SessionFactory:
 
     async def open_aside(self, op: OpenSession, owner: Session) -> Session:
         """The same, with its log copied and read beside the event loop."""
-        reading = asyncio.ensure_future(asyncio.to_thread(self._read, op))
+        reading = asyncio.ensure_future(asyncio.to_thread(self._read, op, owner))
         try:
             return self._opened(op, owner, await asyncio.shield(reading))
         except asyncio.CancelledError:
@@ -162,9 +163,10 @@ class SessionFactory:
             if not op.resume:
                 self._stores.sessions.remove([reading.log.session])
 
-    def _read(self, op: OpenSession) -> "_Reading":
-        """A session's log, held, and what it adds up to."""
-        log, folds = self._log(op), Folds()
+    def _read(self, op: OpenSession, owner: Session | None = None) -> "_Reading":
+        """A session's log, held, and what it adds up to. With an `owner` the log is read beside the event loop, and
+        all that takes long of its next request is done here."""
+        log, folds = self._log(op, owner), Folds()
         folds.prefix.heads = self._heads
         try:
             for envelope in log.read():
@@ -175,7 +177,12 @@ class SessionFactory:
             if state.header is None:
                 return _Reading(log, folds)
             events = of_conversation(log, state.rewound)
-            return _Reading(log, folds, self._projection(events, pinned_dialect(state.header)))
+            if owner is not None and op.fork == owner.id:
+                folds.prefix.inherit(owner.prefix)
+            elif owner is not None and state.requests:
+                folds.prefix.recall(log.read(), (state.provider, state.model), self._load_image)
+            checked = None if owner is None else state.header
+            return _Reading(log, folds, self._projection(events, pinned_dialect(state.header), checked))
         except BaseException:
             self._drop(op, _Reading(log, folds))
             raise
@@ -185,7 +192,7 @@ class SessionFactory:
             with contextlib.suppress(SessionError):
                 self._stores.sessions.remove([session.id])
 
-    def _log(self, op: OpenSession) -> SessionLog:
+    def _log(self, op: OpenSession, owner: Session | None) -> SessionLog:
         sessions = self._stores.sessions
         if not op.resume and not op.fork:
             provider, model = self._deps.defaults(op.workspace).route(op.provider)
@@ -193,9 +200,7 @@ class SessionFactory:
         name = sessions.resolve(op.resume or op.fork, op.workspace)
         if not op.fork:
             return sessions.open(name)
-        parent = SessionState()
-        for envelope in sessions.read(name):
-            parent.apply(envelope.event)
+        parent = fold(sessions.read(name)) if owner is None or owner.id != name else owner.state
         return sessions.fork(name, self._beginning(parent, op), op.until)
 
     def _beginning(self, state: SessionState, op: OpenSession) -> SessionOpened:
@@ -293,10 +298,13 @@ class SessionFactory:
         session.projection = projection
         self._stores.lists.restore(session.id, session.state.lists)
 
-    def _projection(self, events: Iterable[Event], dialect: Dialect) -> Projection:
+    def _projection(self, events: Iterable[Event], dialect: Dialect, checked: HeaderPinned | None = None) -> Projection:
+        """What the events come to; `checked` for a head, a piece at a time: decoding keeps others from running."""
         projection = Projection(dialect, self._load_image)
-        for event in events:
+        for number, event in enumerate(events):
             projection.apply(event)
+            if checked is not None and number % 64 == 0:
+                projection.fault(checked)
         return projection
 
     def _pin(self, session: Session) -> None:

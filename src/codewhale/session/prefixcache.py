@@ -120,6 +120,11 @@ class PrefixCache:
         if body is not None:
             self._sent[route] = [Sent(body, tokens, at)]
 
+    def inherit(self, other: "PrefixCache") -> None:
+        """Know what the session whose conversation this one goes on from has sent."""
+        self._sent = {route: sent[-1:] for route, sent in other._sent.items()}
+        self._edge = ""
+
     def expect(self, route: tuple[str, str], body: bytes, head: str = "") -> Expected:
         """What the cache of this model should know of a body that begins with a head of this sha256."""
         known = self._sent.get(route, [])
