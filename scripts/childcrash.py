@@ -185,7 +185,7 @@ def life(folder: Path, seed: int, chance: random.Random, last: bool) -> str:
             child.wait(timeout=SECONDS)
         finally:
             child.kill()
-            child.wait()
+            child.communicate()
         errors.seek(0)
         told = errors.read()
     if child.returncode == -9:
