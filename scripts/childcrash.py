@@ -244,6 +244,8 @@ def judge(folder: Path, ended: bool) -> tuple[list[str], bool]:
     parent = parent_of(folder)
     if not parent:
         return faults, between
+    if store.resolve("latest") != parent:
+        faults.append(f"{store.resolve('latest')} passes for the person's last session")
     told = Told([envelope.event for envelope in store.read(parent)])
     faults += told.wrong
     faults += [f"{key}: told {count} times" for key, count in told.reported.items() if count > 1]

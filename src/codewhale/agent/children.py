@@ -123,7 +123,7 @@ class Children:
             self._running.pop(child.id, None)
             if running.watch is not None:
                 running.watch.cancel()
-                self._end(owner, self._over(running, Outcome("failed", "", f"It could not begin: {error}")))
+                self._end(owner, self._over(running, Outcome("failed", "", f"It could not begin: {error or 'stopped'}")))
             await self._engine.close(child.id)
             raise
         return self._view(running)
@@ -208,6 +208,8 @@ class Children:
             if self._turn(running) is not turn:
                 return False
         outcome = outcome_of(child.state, running.stopped)
+        if child.fanout.failure is not None:
+            outcome = Outcome("failed", outcome.answer, str(child.fanout.failure))
         wrong = misfit(outcome, running.opened.schema)
         if wrong and not running.retried and not running.stopped:
             running.retried = True
