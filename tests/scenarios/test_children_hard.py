@@ -6,10 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
-
-from codewhale.protocol.children import ListChildren, StopChild, TellChild
-from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import CallFinished, ChildClosed, ChildOpened, MessageAdded, TurnFinished, TurnStarted
+from codewhale.protocol.children import ListChildren, TellChild
+from codewhale.protocol.events import CallFinished, ChildClosed, ChildOpened, MessageAdded, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CloseSession, Interrupt, Limits, OpenSession, RunCommand, SendMessage, SetMode
 from codewhale.testing import Harness, harness
@@ -64,7 +62,11 @@ async def test_an_end_that_waits_is_told_before_the_next_task_begins(home: Path,
         await wait_for(lambda: any(isinstance(one, ChildClosed) for one in log(here, session)))
         (workspace / "go").write_text("")
         events = await asyncio.wait_for(turn, 30)
-        kinds = [type(one) for one in events if isinstance(one, ChildOpened | ChildClosed) or getattr(one, "child", "")]
+        kinds = [
+            type(one)
+            for one in events
+            if isinstance(one, ChildOpened | ChildClosed) or (isinstance(one, MessageAdded) and one.child)
+        ]
         said = reports(events)
         assert ["count 1" in said[0], "count 2" in said[1]] == [True, True] and len(said) == 2
         assert kinds == [ChildOpened, ChildClosed, MessageAdded] * 2
