@@ -66,6 +66,11 @@ async def test_a_scope_holds_at_dispatch_and_in_search(role: str, home: Path, gi
     assert refused == forbidden(role)
     found = {name for names in offered for name in names}
     assert found & forbidden(role) == set() and found | forbidden(role) == set(CATALOG.names())
+    for name in sorted(refused) if role != "custom" else ():
+        _, _, said = results[name].partition("To see what is there: ")
+        look, _, arguments = said.partition("\n")[0].partition(" ")
+        assert look in CATALOG.rows and look not in forbidden(role), name
+        assert look != "read_file" or (git_workspace / json.loads(arguments)["path"]).is_file()
     assert not (git_workspace / "new.txt").exists() or "write_file" not in forbidden(role)
 
 

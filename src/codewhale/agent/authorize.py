@@ -40,8 +40,9 @@ class PermissionGate(Protocol):
 class CallRefused(ToolError):
     """A call that policy, a hook or the person refused."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, rule: str = "") -> None:
         super().__init__("permission_denied", text)
+        self.rule = rule
 
 
 def decision_request(
@@ -89,7 +90,7 @@ class Authorizer:
             text = f"Could not decide whether this may run ({type(error).__name__}: {error})"
             raise CallRefused(f"{text}, so it does not. The user should report this.") from error
         if decision.verdict == "deny":
-            raise CallRefused(f"{decision.reason} (rule {decision.rule})")
+            raise CallRefused(f"{decision.reason} (rule {decision.rule})", decision.rule)
         return decision
 
     def reads_may(self, session: Session, tool: str) -> bool:

@@ -9,7 +9,7 @@ from codewhale.agent.pending_call import PendingCall
 from codewhale.catalog.schema import fits
 from codewhale.lib.text import one_line
 from codewhale.permissions.alternatives import alternative
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.events import CallFinished, Event, Notice
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.tools import Effect, ToolResult
@@ -24,15 +24,23 @@ _WANTED = {
     "not_available": "a call of what is here",
     "permission_denied": "a call that is allowed here",
 }
+# What a sub-agent that was refused a call can go on with.
+_LOOKS = (Look("list_dir", {"path": "."}), Look("git_status", {}), Look("checklist_list", {}))
 _DOES = {Effect.WRITES: "writes", Effect.EXECUTES: "runs a program", Effect.NETWORK: "uses the network"}
 
 
-def denied(error: ToolError, call: PendingCall, allowed: Callable[[str], bool]) -> ToolError:
-    """The refusal with all its parts. `allowed` tells whether a tool that only reads may be called."""
+def denied(error: ToolError, call: PendingCall, allowed: Callable[[str], bool], scoped: str = "") -> ToolError:
+    """The refusal with all its parts. `allowed` tells whether a tool that only reads may be called; `scoped` is the
+    workspace where it is the session's role that refuses: there is something else to go on with."""
     spec = call.spec
     if spec is None:
         return error
     look = alternative(call.arguments)
+    if look is None and scoped:
+        path = call.arguments.get("path")
+        there = isinstance(path, str) and os.path.isfile(os.path.join(scoped, path))
+        looks = [Look("read_file", {"path": path})] if there else []
+        look = next((one for one in (*looks, *_LOOKS) if allowed(one.name)), None)
     if look is not None and allowed(look.name):
         error.look = error.look or look
     does = " and ".join(said for effect, said in _DOES.items() if effect in spec.effects) or "reads"

@@ -129,7 +129,8 @@ class ToolCallRunner:
     def _failed(self, session: Session, call: PendingCall, error: ToolError) -> ToolResult:
         if isinstance(error, CallRefused):
             call.denied = True
-            return _failure(call.name, denied(error, call, partial(self._authorizer.reads_may, session)))
+            scoped = session.state.workspace if error.rule.startswith("scope.") else ""
+            return _failure(call.name, denied(error, call, partial(self._authorizer.reads_may, session), scoped))
         result = _failure(call.name, completed(unless_gone(error, session.state.workspace), call))
         spec = call.spec if error is call.error else None
         if spec is not None and (is_unseen(session.state, call) or is_outdated(session.state, spec)):
