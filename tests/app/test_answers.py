@@ -324,7 +324,9 @@ async def test_a_provider_is_connected_and_asked_from_then_on(tmp_path: Path, sh
         wrong = await client.submit(ConnectProvider(session, "deepseek"))
         assert "DEEPSEEK_API_KEY is not set" in wrong
         assert "not a key" in await client.submit(ConnectProvider(session, "deepseek", key="no key"))
-        assert "there is no provider" in await client.submit(ConnectProvider(session, "nobody", key="k" * 20))
+        assert "provider nobody has no base_url" in await client.submit(
+            ConnectProvider(session, "nobody", key="k" * 20)
+        )
         assert (await client.query(SessionStatus(session))).provider == "scripted"
         key = "sk-" + "a" * 30
         assert "does not answer" in await client.submit(ConnectProvider(session, "box", key, "http://127.0.0.1:9"))

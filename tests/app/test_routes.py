@@ -34,7 +34,7 @@ def test_every_row_says_what_stands_in_its_way(home: Path) -> None:
     assert (found["a"].problem, found["a"].default, found["a"].origin) == ("", True, f"{home}/config.toml")
     assert "is not a URL" in found["b"].problem
     assert "morse" in found["c"].problem
-    assert "unencrypted" in found["d"].problem
+    assert "not encrypted" in found["d"].problem
 
 
 def test_a_model_that_nobody_named(home: Path) -> None:

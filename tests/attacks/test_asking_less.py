@@ -238,7 +238,7 @@ async def test_what_runs_by_another_choice_reads_it(jail: Path) -> None:
     assert CANARY in await read(jail, "by name", Approval.AUTO)
 
 
-PLACES = (".cargo/bin/tool", ".gitconfig", ".pyenv/shims/x", "go/pkg/mod/x", ".config/git/ignore", ".local/bin/x")
+PLACES = (".cargo/bin/tool", ".pyenv/shims/x", "go/pkg/mod/x", ".config/git/ignore", ".local/bin/x")
 
 
 @pytest.mark.parametrize("place", PLACES)

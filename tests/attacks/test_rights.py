@@ -1,6 +1,7 @@
 """Rights: what a mode forbids stays forbidden under every name, in every folder, after every resume; what runs is what
 was allowed. The payload makes a file PWNED."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -8,12 +9,14 @@ import pytest
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.catalog.registry import Catalog
 from codewhale.lib.clock import SystemClock
+from codewhale.protocol.children import ListChildren
 from codewhale.protocol.events import ApprovalAsked, CallStarted, SessionOpened, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
-from codewhale.protocol.ops import Answer, CloseSession, Interrupt, SendMessage
+from codewhale.protocol.ops import Answer, CloseSession, Interrupt, SendMessage, SetMode
 from codewhale.protocol.tools import CommandSubject
 from codewhale.session.store import SessionStore
 from codewhale.testing import harness
+from support.children import Model
 from support.goodcalls import GOOD
 from support.jail import call, marks, played
 from support.repos import make_repo
@@ -34,6 +37,7 @@ LOOKS = {
 }  # fmt: skip
 GATED = {"fim_edit", "tool_agent"}
 PAYLOAD = {"command": "touch PWNED"}
+DEEPER = {"prompt": "Deeper", "role": "general"}
 
 
 def tree(folder: Path) -> dict[str, bytes]:
@@ -55,6 +59,35 @@ async def test_h1_in_plan_mode_no_tool_changes_anything(authority: Authority, ho
     refused = {result.name for result in found if result.error in ("permission_denied", "not_available")}
     assert refused == CHANGES
     assert tree(repo) == before
+
+
+@pytest.mark.parametrize("role", ["general", "implementer", "custom"])
+@pytest.mark.parametrize(("mode", "authority"), [(Mode.PLAN, Authority.AUTO), (Mode.AGENT, Authority.HEADLESS)])
+async def test_h2_a_child_may_no_more_than_its_parent(
+    role: str, mode: Mode, authority: Authority, home: Path, workspace: Path
+) -> None:
+    model = Model()
+    model.tasks["Work through"] = [[("exec_shell", PAYLOAD), ("task_shell_start", PAYLOAD), ("agent_open", DEEPER)]]
+    model.tasks["Deeper"] = [[("exec_shell", PAYLOAD)]]
+    tools = {"allowed_tools": ["exec_shell", "task_shell_start", "agent_open"]} if role == "custom" else {}
+    async with harness(home, workspace, model) as here:
+        session = await here.open(mode=mode, authority=authority)
+        await here.turn(model.ask(("agent_open", {"prompt": "Work through", "role": role, **tools})), session)
+    assert not (workspace / "PWNED").exists() and not list(workspace.rglob("PWNED"))
+
+
+async def test_h2_a_child_keeps_nothing_that_its_parent_lost(home: Path, workspace: Path) -> None:
+    model = Model()
+    wait = {"command": "while [ ! -e go ]; do sleep 0.05; done"}
+    model.tasks["Work through"] = [[("exec_shell", wait), ("exec_shell", PAYLOAD), ("write_file", GOOD["write_file"])]]
+    async with harness(home, workspace, model) as here:
+        session = await here.open(mode=Mode.YOLO, authority=Authority.PERSON)
+        await here.turn(model.ask(("agent_open", {"prompt": "Work through"})), session)
+        await here.client.submit(SetMode(session, Mode.PLAN))
+        (workspace / "go").write_text("")
+        (child,) = await here.client.query(ListChildren(session))
+        await asyncio.wait_for(here.app.parts.children.wait(session, [child.name], 30), 40)
+    assert {path.name for path in workspace.iterdir()} == {"go"}
 
 
 @pytest.mark.parametrize("alias", sorted(name for name in ALIASES if Catalog.load().resolve(name)))

@@ -71,8 +71,10 @@ async def test_verb_spelt_otherwise_runs_where_verbs_are_shown(tmp_path: Path) -
 async def test_profile_of_verbs_is_small_and_keeps_their_names(tmp_path: Path) -> None:
     _, requests = await played(tmp_path, VERBS, profile="intent")
     shown = [tool["function"]["name"] for tool in requests[0]["tools"]]
-    assert shown == sorted(shown) and {"shell_run", "work_update", "ask_user", "codebase_search"} < set(shown)
-    assert "exec_shell" not in shown and "agent_run" not in shown
+    assert shown == sorted(shown) and {"shell_run", "work_update", "ask_user", "agent_run", "codebase_search"} < set(
+        shown
+    )
+    assert "exec_shell" not in shown and "agent_open" not in shown
     assert len(msgspec.json.encode(requests[0]["tools"])) <= HEAD_BYTES["intent"]
     said = [call["function"]["name"] for message in requests[-1]["messages"] for call in message.get("tool_calls", ())]
     assert said == [name for name, _ in VERBS]

@@ -217,7 +217,7 @@ async def test_a_review_ends_when_its_time_is_over(home: Path, workspace: Path) 
     async with harness(home, workspace, [{"text": REVIEW, "delay": 600}]) as here:
         session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
         result = await here.client.submit(Review(session, max_seconds=0.5))
-        assert (result.status, result.exit_code) == ("budget", 4) and "time bound" in result.error
+        assert (result.status, result.exit_code) == ("budget", 4) and "time limit" in result.error
 
 
 @pytest.mark.parametrize("text", ["", "fine", "{", '{"findings": 3}', '{"findings": [{}]}', "[" * 100_000, '{"x": 1}'])

@@ -170,7 +170,8 @@ class EngineClient:
 
     async def _interrupt(self, op: ops.Interrupt) -> None:
         """Stop the turn; where none runs that could be stopped, all that works for the session."""
-        if self._engine.turn(op.session).state is TurnState.RUNNING:
+        turn = self._engine.turn(op.session)
+        if turn.busy and turn.state in (TurnState.READY, TurnState.RUNNING):
             self._engine.interrupt(op.session)
         elif self.parts.built("children"):
             await self.parts.children.stop_all(op.session)

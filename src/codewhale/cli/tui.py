@@ -46,8 +46,9 @@ OPTIONS = frozenset(
     }
 )
 # What the parser makes of a command line without arguments; it is not loaded for one.
-NO_ARGUMENTS = MappingProxyType(
+NO_ARGUMENTS: Mapping[str, Any] = MappingProxyType(
     {
+        "words": [],
         "workspace": ".",
         "provider": "",
         "model": "",

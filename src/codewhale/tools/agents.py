@@ -32,7 +32,10 @@ class AgentOpen(Args, frozen=True):
     model: Annotated[str, Doc("Another model of the same provider.")] | None = None
     cwd: Annotated[str, Doc("A folder of the workspace, or `worktree`: a checkout of its own.")] | None = None
     fork_context: Annotated[bool, Doc("Begin with this whole conversation instead of afresh.")] | None = None
-    output_schema: Annotated[dict[str, Any], Doc("A JSON Schema that its answer must fit.")] | None = None
+    output_schema: (
+        Annotated[dict[str, Any], Doc("A JSON Schema that its answer must fit.", extra_json_schema={"properties": {}})]
+        | None
+    ) = None
 
 
 class ToolAgent(Args, frozen=True):
@@ -82,9 +85,9 @@ class AgentTools:
 
     @tool("agent_open", effects={Effect.READS}, subjects=_opened)
     async def agent_open(self, args: AgentOpen, call: CallContext) -> Preview:
-        """Give one task to a sub-agent: a conversation of its own that works beside you and reports its end. For large
-        independent work: exploring, review, changes elsewhere. At most 10 at once (20 by configuration), 3 deep. It
-        knows only prompt, unless fork_context. Returns at once; agent_eval waits.
+        """Give one task to a sub-agent: a conversation that works beside you and reports its end. For large
+        independent work: search, review, edits. At most 10 at once (20 by configuration), 3 deep. Sees only prompt,
+        unless fork_context. Returns at once; agent_eval waits.
         """
         return self._preview(self._request(args, call), call)
 

@@ -58,7 +58,7 @@ def test_a_provider_that_is_gone_can_still_be_forgotten(home: Path) -> None:
     [
         ("nobody", "", "there is no provider 'nobody'"),
         ("scripted", "", "has no base_url"),
-        ("x", '[providers.x]\nbase_url = "http://x.example/v1"\n', "unencrypted"),
+        ("x", '[providers.x]\nbase_url = "http://x.example/v1"\n', "not encrypted"),
     ],
 )
 def test_where_no_key_could_be_sent_none_is_kept(home: Path, name: str, text: str, said: str) -> None:
