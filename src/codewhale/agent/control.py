@@ -191,7 +191,7 @@ class SessionControls:
         return self._factory.window(self._engine.idle(session)).undo()
 
     def usage(self, session: str) -> UsageView:
-        return usage_view(self._engine.session(session))
+        return usage_view(self._engine.session(session), self._engine.owned(session))
 
     def set_budget(self, session: str, limits: Limits) -> None:
         bound_session(self._engine.session(session), limits)

@@ -169,10 +169,15 @@ class EngineClient:
         return tuple(one for one, _ in await asyncio.to_thread(mentioned, query.text, self._root(query)))
 
     async def _interrupt(self, op: ops.Interrupt) -> None:
-        """Stop the turn; where none runs that could be stopped, all that works for the session."""
-        turn = self._engine.turn(op.session)
+        """Stop the turn; where none runs that could be stopped, what a command waits for; else the children."""
+        children, turn = self._session(op).state.children, self._engine.turn(op.session)
+        awaited = [one.id for one in self._engine.owned(op.session) if one.state.owner == op.session]
+        awaited = [session for session in awaited if session not in children]
         if turn.busy and turn.state in (TurnState.READY, TurnState.RUNNING):
             self._engine.interrupt(op.session)
+        elif awaited:
+            for session in awaited:
+                self._engine.interrupt(session)
         elif self.parts.built("children"):
             await self.parts.children.stop_all(op.session)
         if self.parts.services.built("own_shell"):

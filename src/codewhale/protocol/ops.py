@@ -254,8 +254,8 @@ class StatusView(Struct, frozen=True):
 class UsageView(Struct, frozen=True):
     """What a session's model calls took: what /tokens, /cost, /cache and /budget show. `active` is the provider's
     count of the latest prompt with its answer, `reserved` what an answer may take of the window. `total` and `turn`
-    are sums, `models` sums by model, `calls` the latest calls; `price` is that of the model at hand, None when
-    unknown. `limits` bound the session's life and `used` counts against them, `run_limits` and `run_used` since it
+    are sums with those of `children`, `models` sums by model, `calls` the latest calls; `price` is that of the model at
+    hand, None when unknown. `limits` bound the session's life and `used` counts against them, `run_limits` and `run_used` since it
     was opened."""
 
     provider: str
@@ -274,3 +274,4 @@ class UsageView(Struct, frozen=True):
     used: dict[str, Any]
     run_limits: Limits
     run_used: dict[str, Any]
+    children: dict[str, Any] = {}
