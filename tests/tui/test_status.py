@@ -156,7 +156,7 @@ async def test_what_it_waits_for_and_how_to_stop() -> None:
     asked = ApprovalAsked("r", "c", "exec_\x1b[31mshell", (), "")
     lines = await shown(120, *EVENTS, asked, Queued("later", 2), ChildOpened("c", "C", ""), seconds=75)
     assert "● Waiting for your approval: Call exec_\\x1b[31mshell  1 m 15 s  esc to deny and stop" in lines[0]
-    assert "2 messages queued" in lines[0] and "1 sub-agent" in lines[0]
+    assert "2 messages queued" in lines[0] and "1 agent runs" in lines[0]
     again = await shown(100, *EVENTS, RetryCountdown(1, 3, 20.0, "too many requests"))
     assert "Retry 1/3: too many requests  again in 12 s" in again[0]
 

@@ -19,7 +19,6 @@ from codewhale.protocol.children import ChildPlan, ChildRequest, ChildView, agen
 from codewhale.protocol.errors import CodeWhaleError, NextCall, SessionError, ToolError
 from codewhale.protocol.events import (
     CallStarted,
-    ChildClosed,
     ChildOpened,
     ChildProgress,
     ChildReleased,

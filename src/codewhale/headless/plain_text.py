@@ -142,7 +142,7 @@ class PlainRenderer:
 def _is_told(block: TranscriptBlock) -> bool:
     """Whether a settled block is a line of its own: what the harness told the model is not."""
     if isinstance(block, NoteBlock):
-        return block.key != "told"
+        return block.key not in ("told", "reported")
     return isinstance(block, Receipt | Work) or (isinstance(block, CallCard) and not block.call_id)
 
 

@@ -255,8 +255,8 @@ class UsageView(Struct, frozen=True):
     """What a session's model calls took: what /tokens, /cost, /cache and /budget show. `active` is the provider's
     count of the latest prompt with its answer, `reserved` what an answer may take of the window. `total` and `turn`
     are sums with those of `children`, `models` sums by model, `calls` the latest calls; `price` is that of the model at
-    hand, None when unknown. `limits` bound the session's life and `used` counts against them, `run_limits` and `run_used` since it
-    was opened."""
+    hand, None when unknown. `limits` bound the session's life and `used` counts against them, `run_limits` and
+    `run_used` since it was opened."""
 
     provider: str
     model: str
