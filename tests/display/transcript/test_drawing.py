@@ -92,7 +92,7 @@ def test_work_is_one_line_each() -> None:
     ]
     assert drawn(work, width=40, now=112.0) == ["◐ agent scout find callers — Rea… · 12 s"]
     work.status, work.seconds, work.latest, work.call = "failed", 3.0, "no callers", None
-    assert drawn(work) == ["✗ agent scout (explore) no callers · failed · 3.0 s · 3 steps · 4.2k tokens"]
+    assert drawn(work, width=120) == ["✗ agent scout (explore) no callers · failed · 3.0 s · 3 steps · 4.2k tokens"]
     for status, first in (("completed", "✓"), ("cancelled", "■"), ("interrupted", "■"), ("queer", "✗")):
         work.status = status
         assert drawn(work)[0].startswith(first)
