@@ -174,7 +174,7 @@ class Children:
                     return
         except Exception as error:
             fault = Outcome("failed", "", f"A fault in CodeWhale itself ({type(error).__name__}: {error}).")
-            self._end(running.owner, self._over(running, fault))
+            self._end(running.owner, self._over(running, fault), child.accounts)
         finally:
             child.fanout.unsubscribe(listener)
             if self._running.get(child.id) is running:
@@ -433,4 +433,5 @@ def _used(accounts: Accounts) -> dict[str, Any]:
     one = sums.as_one()
     return {
         "steps": accounts.turn.calls, "tokens": one.input + one.output, "cached": one.cache_hit, "cost": one.cost,
+        "currency": one.currency,
     }  # fmt: skip

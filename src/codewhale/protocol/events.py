@@ -382,9 +382,8 @@ class ChildOpened(EventBase, frozen=True):
 
 
 class ChildClosed(EventBase, frozen=True):
-    """A task of a child session is over. What it came to is in the child's log; the conversation is told of it by a
-    message or a result that names the child. `steps` are those of the task, `calls` and `usage` sum the child's life
-    with that of all who worked for it."""
+    """A task of a child session is over; a message or a result that names the child tells the conversation. `steps` are
+    those of the task, `calls` and `usage` sum the child's life with that of all who worked for it."""
 
     child: str
     status: str

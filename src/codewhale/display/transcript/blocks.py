@@ -115,6 +115,7 @@ class AskRecord(TranscriptBlock, gc=False):
     state: str = "open"
     rows: tuple[tuple[str, str], ...] = ()
     card: bool = False
+    asker: str = ""
 
 
 class Work(TranscriptBlock, gc=False):

@@ -165,6 +165,7 @@ class Drawer:
             head = words("transcript.question", state=state)
         else:
             head = words(f"transcript.{block.kind}", tool=one_row(block.subject), state=state)
+        head = words("asking.by", asker=one_row(block.asker), title=head) if block.asker else head
         lines = wrap([(f"{glyph} ", colour), (head, "text")], view.width, (), (_INDENT,))
         rows = [(name, row) for name, text in block.rows for row in _asked_rows(block, name, text)]
         most = OPENED if view.opened else _ASKED_ROWS

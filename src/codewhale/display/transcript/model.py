@@ -587,9 +587,10 @@ class TranscriptModel:
         asked = AskRecord(
             request_id=event.request_id, kind="approval", subject=event.tool, reason=event.reason, rows=rows
         )
+        asked.asker = event.asker
         if event.kind == "elevation":
             asked.kind = "elevation"
-        card = self.open_calls.get(event.call_id)
+        card = None if event.asker else self.open_calls.get(event.call_id)  # whose ids are others
         asked.card = card is not None
         self._ask(asked)
         if card is not None:
@@ -622,7 +623,7 @@ class TranscriptModel:
     def _question_asked(self, event: QuestionAsked, envelope: Envelope) -> None:
         rows = tuple((str(row.get("question") or row.get("header") or ""), "") for row in event.questions)
         asked = AskRecord(request_id=event.request_id, kind="question", rows=rows)
-        asked.subject = "\n".join(str(row.get("id", "")) for row in event.questions)
+        asked.subject, asked.asker = "\n".join(str(row.get("id", "")) for row in event.questions), event.asker
         self._ask(asked)
 
     def _question_answered(self, event: QuestionAnswered, envelope: Envelope) -> None:

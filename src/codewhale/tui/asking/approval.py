@@ -195,7 +195,8 @@ class ApprovalCard(AskCard):
             return
         yield moves(self.PANEL, words("asking.move"), keys)
         yield hint("approval.choose", words("asking.choose"), keys)
-        yield hint("approval.cancel", words("asking.go_back" if self.granting else "asking.cancel"), keys)
+        cancel = "go_back" if self.granting else "cancel_child" if self.ask.asker else "cancel"
+        yield hint("approval.cancel", words(f"asking.{cancel}"), keys)
         if self.folded or self.expanded:
             yield hint("app.pager", words("asking.fold" if self.expanded else "asking.expand"), keys)
         yield hint("approval.leave", words("asking.leave"), keys)
