@@ -149,6 +149,7 @@ class SessionControls:
             waiting_since=turn.waiting[1],
             queue=len(self._engine.queue(session)),
             jobs=len(state.jobs),
+            children=tuple(one.state.name for one in self._engine.owned(session) if one.id in state.children),
             seq=target.log.seq,
             rewinds=len(state.rewinds),
         )

@@ -176,7 +176,10 @@ class EngineClient:
         children, turn = self._session(op).state.children, self._engine.turn(op.session)
         awaited = [one.id for one in self._engine.owned(op.session) if one.state.owner == op.session]
         awaited = [session for session in awaited if session not in children]
-        if turn.busy and turn.state in (TurnState.READY, TurnState.RUNNING):
+        owner = self._session(op).state.owner
+        if owner and op.session in self._engine.session(owner).state.children:
+            await self.parts.children.stop(owner, op.session)
+        elif turn.busy and turn.state in (TurnState.READY, TurnState.RUNNING):
             self._engine.interrupt(op.session)
         elif awaited:
             for session in awaited:

@@ -210,7 +210,7 @@ class PlainAsks:
         words = self._words
         lines = [self._by(ask.asker, words(f"asking.title_{kind_of(ask)}", tool=one_line(ask.tool, 80)))]
         body = [line for subject in ask.subjects for line in self._subject(subject)]
-        body += [_text(line) for block in ask.display for line in block_lines(block, _WIDTH)]
+        body += [_text(line) for block in ask.display for line in block_lines(block, _WIDTH, words)]
         if len(body) > MOST_ASKED_LINES:
             more = words("plain.more", n=len(body) - MOST_ASKED_LINES)
             body = [*body[: MOST_ASKED_LINES - _ASKED_TAIL], more, *body[-_ASKED_TAIL:]]

@@ -53,8 +53,8 @@ class ChildPlan(Struct, frozen=True, omit_defaults=True):
 
 
 class ChildView(Struct, frozen=True, omit_defaults=True):
-    """How a child stands. `session` is the id of its log; `answer` is what it came to, also where it failed, and `error`
-    says why it did. `task` counts its tasks: the first, and each message that woke it. What was used and `doing` are of
+    """How a child stands. `session` is the id of its log; `answer` is what it came to, also where it failed, and why
+    is the `error`. `task` counts its tasks: the first, and each message that woke it. What was used and `doing` are of
     the last one; `reported`: the parent's conversation holds its end."""
 
     session: str

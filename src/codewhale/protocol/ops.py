@@ -224,7 +224,7 @@ class StatusView(Struct, frozen=True):
     """How a session stands: what /status shows. `waiting_since` is when `waiting_for` began, in Unix seconds (0: it
     waits for nothing); `branch` is "" outside a git repository, `sandbox` the mechanism that holds commands, "" for
     none; `queue` counts messages that wait, `jobs` background commands that run, `rewinds` those that can be undone;
-    `seq` is that of the last event."""
+    `children` names sub-agents that run, `seq` is that of the last event."""
 
     session: str
     workspace: str
@@ -248,6 +248,7 @@ class StatusView(Struct, frozen=True):
     queue: int = 0
     jobs: int = 0
     seq: int = 0
+    children: tuple[str, ...] = ()
     rewinds: int = 0
 
 

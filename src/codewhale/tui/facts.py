@@ -146,6 +146,7 @@ class SessionFacts:
         if self._turns or not self.busy:
             return False
         self._idle()
+        self._name_calls()
         return True
 
     def see_context(self, view: ContextView) -> None:

@@ -90,7 +90,7 @@ def test_work_is_one_line_each() -> None:
     assert drawn(work, width=120, now=112.0) == [
         "◐ agent scout (explore) find callers — Reading a.py · 12 s · 3 steps · 4.2k tokens"
     ]
-    assert drawn(work, width=40, now=112.0) == ["◐ agent scout find callers — Rea… · 12 s"]
+    assert drawn(work, width=40, now=112.0) == ["◐ agent scout Reading a.py · 12 s"]
     work.status, work.seconds, work.latest, work.call = "failed", 3.0, "no callers", None
     assert drawn(work, width=120) == ["✗ agent scout (explore) no callers · failed · 3.0 s · 3 steps · 4.2k tokens"]
     for status, first in (("completed", "✓"), ("cancelled", "■"), ("interrupted", "■"), ("queer", "✗")):

@@ -182,11 +182,15 @@ class Drawer:
         label = f"{self._words(f'transcript.{block.kind}')} {one_row(block.name)}"
         role = f"({one_row(block.role)}) " if block.role else ""
         first: list[Span] = [(f"{glyph} ", colour), (f"{fit(label, max(8, view.width // 3))} ", "text bold")]
-        text, ends_with = one_row(self._at_work(block, view.opened)), self._work_ends(block, view.now)
+        ends_with = self._work_ends(block, view.now)
+        text, now = (one_row(part) for part in self._at_work(block))
         if view.opened:
+            text = " — ".join(filter(None, (one_row(block.text), now)))
             tail = [(f" · {end}", "muted") for end in ends_with]
             return wrap([*first, (role, "muted"), (text, "text"), *tail], view.width, (), (_INDENT,))
         taken = sum(cells(part) for part, _ in first)
+        if now and taken + cells(text) + sum(cells(end) + 3 for end in ends_with) > view.width:
+            text = now
         least = taken + min(cells(text), max(_LEAST_TEXT, view.width // 3))
         while ends_with and least + sum(cells(end) + 3 for end in ends_with) > view.width:
             ends_with.pop()
@@ -195,13 +199,12 @@ class Drawer:
         room = view.width - taken - cells(role) - sum(cells(part) for part, _ in tail)
         return [StyledLine((*first, (role, "muted"), (fit(text, room), "text"), *tail))]
 
-    def _at_work(self, block: Work, opened: bool) -> str:
-        """What it is about, and what it does now; what a child came to stands alone."""
-        if block.kind == "child" and block.status != RUNNING and block.latest and not opened:
-            return block.latest
+    def _at_work(self, block: Work) -> tuple[str, str]:
+        """What it is about with what it does now, and that alone; what a child came to stands alone."""
         now = call_text(self._words, block.call) if block.call is not None else block.latest
-        about = fit(one_row(block.text), _ABOUT) if now and block.kind == "child" and not opened else block.text
-        return f"{about} — {now}" if now else about
+        if block.kind != "child" or not now:
+            return " — ".join(filter(None, (block.text, now))), ""
+        return (f"{fit(one_row(block.text), _ABOUT)} — {now}" if block.status == RUNNING else now), now
 
     def _work_ends(self, block: Work, now: float) -> list[str]:
         """How it stands, for how long, and what it has used; the first of them says most."""

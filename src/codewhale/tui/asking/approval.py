@@ -23,7 +23,7 @@ from codewhale.display.asks import (
     spans,
 )
 from codewhale.display.palette import Palette
-from codewhale.display.text import Span, Spans, fit, flat, wrap_whole
+from codewhale.display.text import Span, Spans, cells, fit, flat, wrap_whole
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import ApprovalAsked, Envelope
@@ -125,7 +125,7 @@ class ApprovalCard(AskCard):
             if not (isinstance(subject, PathSubject) and subject.path in diffs):
                 lines += self._subject(subject, width)
         for block in ask.display:
-            lines += block_lines(block, width)
+            lines += block_lines(block, width, self.words)
         return lines or bare_lines(ask.tool, self.arguments, self.words("asking.no_arguments"), width)
 
     def _subject(self, subject: Subject, width: int) -> list[Spans]:
@@ -146,7 +146,7 @@ class ApprovalCard(AskCard):
 
     def _named(self, key: str, what: str, width: int) -> list[Spans]:
         name = self.words(key)
-        first, *rest = exact_lines(what, width - len(name) * 2, first="")
+        first, *rest = exact_lines(what, width - cells(name) - 1, first="")
         return [((f"{name} ", "muted"), *first), *rest]
 
     def _facts(self) -> Iterable[Spans]:

@@ -3,11 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, ClassVar
 
+from msgspec.structs import replace
+
 from codewhale.display.text import Spans, flat
 from codewhale.display.transcript.drawing import Drawer, rounded
 from codewhale.display.transcript.model import TranscriptModel
 from codewhale.protocol.children import ChildView, ListChildren, ReadEvents, StopChild, TellChild
-from codewhale.protocol.events import ChildClosed, ChildOpened, ChildProgress, ChildReleased, Envelope
+from codewhale.protocol.events import ChildClosed, ChildOpened, ChildProgress, ChildReleased, Envelope, MessageAdded
+from codewhale.protocol.messages import Text
 from codewhale.tui.rows import Item
 from codewhale.tui.screens.frame import Frame
 from codewhale.tui.screens.jobs import JobsCentre
@@ -108,7 +111,7 @@ class AgentsCentre(JobsCentre):
             if not events:
                 break
             for envelope in events:
-                model.take(envelope)
+                model.take(_as_shown(envelope))
             seq = events[-1].seq
         self._read[row.session] = model, seq
         width = max(20, self.page.size.width - 2)
@@ -123,6 +126,16 @@ class AgentsCentre(JobsCentre):
             lines += [line.spans or (("", "text"),) for line in self._drawer.below(former, block, width, False, 0.0)]
             former = block
         return lines
+
+
+def _as_shown(envelope: Envelope) -> Envelope:
+    """What stands beside the words that an agent was sent, its role among it, is no words of the person."""
+    event = envelope.event
+    if not isinstance(event, MessageAdded) or event.message.role != "user":
+        return envelope
+    first, *more = event.message.parts
+    parts = (first, *(replace(part, source="harness") if isinstance(part, Text) else part for part in more))
+    return replace(envelope, event=replace(event, message=replace(event.message, parts=parts)))
 
 
 SCREENS: dict[str, type[Frame]] = {"agents": AgentsCentre}

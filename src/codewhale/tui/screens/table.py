@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 
 SCREENS = (
     "agents", "config", "console", "context", "cost", "diff", "firstrun", "help", "jobs", "keys", "leave", "login",
-    "models", "palette", "providers", "remember", "report", "restore", "rewind", "rewind_parts", "sessions", "tools", "undo",
-    "yolo",
+    "models", "palette", "providers", "remember", "report", "restore", "rewind", "rewind_parts", "sessions", "tools",
+    "undo", "yolo",
 )  # fmt: skip
 
 
