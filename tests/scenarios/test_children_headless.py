@@ -76,7 +76,7 @@ def test_listings_leave_children_out_until_they_are_asked_for(tmp_path: Path, mo
     shown = program(tmp_path, "sessions", "show", child).stdout
     assert "[user] Lookscout0 at a.txt" in shown and "[assistant] SUMMARY: scout0 found one" in shown
     whole = program(tmp_path, "sessions", "show", owner).stdout
-    assert whole.count("[told] <subagent_done>") == 5 and "[user] <subagent_done>" not in whole
+    assert whole.count("[for the model] <subagent_done>") == 5 and "[user] <subagent_done>" not in whole
     assert program(tmp_path, "exec", "--continue", "Again").returncode == 0
     (row,) = program(tmp_path, "sessions", "list").stdout.splitlines()
     assert row.startswith(owner) and " 2 turns" in row

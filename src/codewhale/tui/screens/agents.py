@@ -54,6 +54,10 @@ class AgentsCentre(JobsCentre):
         super().action_output()
         self.work(self.load)
 
+    def action_close(self) -> None:
+        super().action_close()
+        self.work(self.load)
+
     async def rows(self) -> Sequence[Item] | None:
         views: Sequence[ChildView] | None = await self.ask(self.context.query(ListChildren(self.context.session)))
         return None if views is None else [self._agent(view) for view in views]
