@@ -7,6 +7,10 @@ from typing import Any
 
 import pytest
 
+from codewhale.protocol.events import MessageAdded, TurnFinished
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import CommandOutput, RunCommand
+from codewhale.testing import harness
 from support.program import codewhale_program
 from support.taskserver import TaskServer, call, serving
 
@@ -87,3 +91,34 @@ def test_listings_leave_children_out_until_they_are_asked_for(tmp_path: Path, mo
     assert [one["text"] for one in entries if one["role"] == "user"] == ["Start", "Again"]
     assert program(tmp_path, "sessions", "rm", owner).returncode == 0
     assert program(tmp_path, "sessions", "list", "--children").stdout.startswith("no sessions of this folder")
+
+
+async def test_a_retry_and_commands_after_a_report_are_about_what_the_person_said(home: Path, workspace: Path) -> None:
+    def model(request: dict[str, Any]) -> dict[str, Any]:
+        if any("Look" in str(one["content"])[:20] for one in request["messages"] if one["role"] == "user"):
+            return {"text": "SUMMARY: seen"}
+        calls = [{"name": "agent_open", "arguments": {"prompt": "Look", "role": "explore", "name": "scout"}}]
+        return {"text": "Read."} if any(one["role"] == "tool" for one in request["messages"]) else {"calls": calls}
+
+    async with harness(home, workspace, [model] * 12) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
+
+        async def person(line: str) -> CommandOutput:
+            output: CommandOutput = await here.client.submit(RunCommand(session, line))
+            return output
+
+        await here.turn("Start here", session)
+        turns = 0
+        async for envelope in here.client.events(session):
+            turns += isinstance(envelope.event, TurnFinished)
+            if turns == 2:  # the report has begun a turn of its own
+                break
+        assert "scout (explore)  completed" in (await person("/agents")).text
+        assert "SUMMARY: seen" in (await person("/agents show scout")).text
+        assert (await person("/agents stop scout")).text == "scout has already ended: completed."
+        assert (await person("/agents stop nobody")).misused and (await person("/agents tell scout")).misused
+        assert "Start here" in (await person("/retry")).text
+        log = here.app.engine.session(session).log
+        messages = [one.event for one in log.read() if isinstance(one.event, MessageAdded) and not one.event.child]
+        said = [event.message.text for event in messages if event.message.role == "user"]
+        assert said == ["Start here", "Start here"]

@@ -9,12 +9,15 @@ from codewhale.display.palette import Palette, contrast
 from codewhale.display.words import Words
 from codewhale.protocol.events import (
     AnswerMoved,
+    ApprovalAnswered,
     ApprovalAsked,
     ApprovalChanged,
     CallFinished,
     CallStarted,
     CallStreamed,
+    ChildClosed,
     ChildOpened,
+    ChildProgress,
     Event,
     JobStarted,
     Queued,
@@ -23,6 +26,7 @@ from codewhale.protocol.events import (
     RetryCountdown,
     SessionOpened,
     TextStreamed,
+    TurnFinished,
     TurnStarted,
     UsageReported,
 )
@@ -247,3 +251,28 @@ async def test_the_bar_follows_what_is_changed_without_a_turn(tmp_path: Path) ->
         await bar("±1")
         await stage.client.submit(RunShell(stage.app.link.session, "rm b"))
         await bar("main")
+
+
+def test_a_question_of_an_agent_is_waited_for_beside_turns_and_is_over_with_its_answer() -> None:
+    facts = SessionFacts(FakeClock().monotonic)
+
+    def happen(*events: Event) -> None:
+        for envelope in envelopes(events):
+            facts.take(envelope)
+
+    asked = ApprovalAsked("r", "c1", "exec_shell", (), "", asker="general one")
+    happen(TurnStarted(1), ChildOpened("c", "one", "do"), asked, TurnFinished(1, "done"))
+    assert (facts.busy, facts.doing, facts.asking, facts.turn_asks) == (True, "approval", True, False)
+    happen(ApprovalAnswered("r", True))
+    assert (facts.busy, facts.asking, list(facts.children.values())) == (False, False, ["one"])
+
+
+def test_the_cost_is_that_of_the_session_and_of_all_its_agents() -> None:
+    facts = SessionFacts(FakeClock().monotonic)
+    used = [Usage(10, 1, cost=0.25), Usage(20, 2, cost=0.5), Usage(30, 3, cost=1.0)]
+    events: list[Event] = [TurnStarted(1), RequestSent(1, 1, "", 1), UsageReported(1, used[0])]
+    events += [ChildOpened("c", "one", "do"), ChildProgress("c", "read_file", usage=used[1])]
+    events += [ChildClosed("c", "completed", usage=used[2])]
+    for envelope in envelopes(events):
+        facts.take(envelope)
+    assert facts.cost == 1.25
