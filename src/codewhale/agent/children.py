@@ -126,9 +126,8 @@ class Children:
             self._running.pop(child.id, None)
             if running.watch is not None:
                 running.watch.cancel()
-                self._end(
-                    owner, self._over(running, Outcome("failed", "", f"It could not begin: {error or 'stopped'}"))
-                )
+                failed = Outcome("failed", "", f"It could not begin: {error or 'stopped'}")
+                self._end(owner, self._over(running, failed), child.accounts)
             await self._engine.close(child.id)
             raise
         return self._view(running)
