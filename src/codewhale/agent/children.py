@@ -85,22 +85,13 @@ class Children:
         self._opening.setdefault(root, []).append(request.name)
         try:
             folder = await self._checks.folder(request, owner)
-            op = OpenSession(
-                workspace=folder,
-                mode=Mode.YOLO,  # its rights are those of its owner at the moment of a call
-                authority=Authority.AUTO,
-                approval=Approval.AUTO,
-                provider="" if request.fork else plan.provider,
-                model="" if request.fork else request.model,
-                fork=owner.id if request.fork else "",
-                until=owner.asked_at if request.fork else 0,
-                effort=request.effort,
-                limits=request.limits,
-                owner=owner.id,
-                kind=request.kind,
-                name=request.name,
+            op = OpenSession(  # its rights are those of its owner at the moment of a call
+                workspace=folder, mode=Mode.YOLO, authority=Authority.AUTO, approval=Approval.AUTO,
+                provider="" if request.fork else plan.provider, model="" if request.fork else request.model,
+                fork=owner.id if request.fork else "", until=owner.asked_at if request.fork else 0,
+                effort=request.effort, limits=request.limits, owner=owner.id, kind=request.kind, name=request.name,
                 scope=plan.scope,
-            )
+            )  # fmt: skip
             child = await self._engine.open_child(op)
             opened = ChildOpened(
                 child.id, request.name, request.objective, request.role, 1, request.fork, request.schema, request.kind
@@ -294,20 +285,12 @@ class Children:
         turn = self._turn(running)
         waits = "" if turn is None else turn.waiting_for
         return ChildView(
-            session=child.id,
-            name=opened.name,
-            role=opened.role,
-            objective=opened.objective,
-            status="running",
-            kind=opened.kind,
-            model=child.state.model,
+            session=child.id, name=opened.name, role=opened.role, objective=opened.objective, status="running",
+            kind=opened.kind, model=child.state.model,
             folder="" if child.state.workspace == running.owner.state.workspace else child.state.workspace,
-            forked=opened.forked,
-            task=opened.turn,
-            seconds=round(child.clock.now() - running.began, 1),
-            doing=waits or running.doing,
-            **_used(child.accounts),
-        )
+            forked=opened.forked, task=opened.turn, seconds=round(child.clock.now() - running.began, 1),
+            doing=waits or running.doing, **_used(child.accounts),
+        )  # fmt: skip
 
     def _from_log(self, session: str, state: ChildState) -> tuple[ChildView, Accounts]:
         """How a child of an earlier process stands, and what it has used."""

@@ -84,24 +84,14 @@ def usage_view(session: Session, owned: Sequence[Session] = ()) -> UsageView:
         {"provider": name, "model": asked, **totals.as_object()} for (name, asked), totals in accounts.by_model.items()
     ]
     return UsageView(
-        provider=session.state.provider,
-        model=session.state.model,
-        window=model.window,
-        window_source=model.window_source,
-        active=last.input + last.output,
-        reserved=model.max_output,
-        price=None if model.price is None else msgspec.to_builtins(model.price),
-        turns=accounts.turns,
-        total=total.as_object(),
-        turn=accounts.with_children(live, turn=True).as_object(),
-        children=total.since(accounts.total).as_object(),
-        models=tuple(models),
-        calls=tuple(msgspec.to_builtins(call) for call in accounts.last),
-        limits=budget.life.limits,
-        used=_used(budget.life),
-        run_limits=budget.limits,
-        run_used=_used(budget),
-    )
+        provider=session.state.provider, model=session.state.model, window=model.window,
+        window_source=model.window_source, active=last.input + last.output, reserved=model.max_output,
+        price=None if model.price is None else msgspec.to_builtins(model.price), turns=accounts.turns,
+        total=total.as_object(), turn=accounts.with_children(live, turn=True).as_object(),
+        children=total.since(accounts.total).as_object(), models=tuple(models),
+        calls=tuple(msgspec.to_builtins(call) for call in accounts.last), limits=budget.life.limits,
+        used=_used(budget.life), run_limits=budget.limits, run_used=_used(budget),
+    )  # fmt: skip
 
 
 def _used(budget: Budget) -> dict[str, object]:
