@@ -57,6 +57,7 @@ def test_list_is_of_this_folder_unless_all_is_said(tmp_path: Path) -> None:
         "owner",
         "kind",
         "name",
+        "role",
         "parent",
     }
     assert (rows[0]["workspace"], rows[0]["turns"], rows[0]["messages"], rows[0]["files"]) == (str(here), 1, 1, 0)

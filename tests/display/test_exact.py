@@ -4,8 +4,10 @@ import pytest
 
 from codewhale.display.asks import ESCAPED, block_lines, exact_lines, hides, spans
 from codewhale.display.text import columns
-from codewhale.protocol.blocks import ChecklistBlock, DiffBlock
+from codewhale.display.words import Words
+from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, TableBlock
 
+WORDS = Words("en")
 PLAIN = "make test && echo 'done' # 100 %"
 
 
@@ -50,6 +52,9 @@ def test_a_megabyte_is_laid_out_whole() -> None:
 
 def test_blocks_are_whole() -> None:
     diff = DiffBlock("a\x1b.py", "--- a\n+++ b\n@@ -1 +1 @@\n-x\r\n+++ y\n")
-    assert said(block_lines(diff, 40)) == ["  a\\x1b.py", "  @@ -1 +1 @@", "  -x\\x0d", "  +++ y"]
+    assert said(block_lines(diff, 40, WORDS)) == ["  a\\x1b.py", "  @@ -1 +1 @@", "  -x\\x0d", "  +++ y"]
     listed = ChecklistBlock((("pending", "one\ntwo"),))
-    assert said(block_lines(listed, 40)) == ["  pending: one", "│ two"]
+    assert said(block_lines(listed, 40, WORDS)) == ["  pending: one", "│ two"]
+    agent = TableBlock(("sub-agent", ""), (("may", "reads, executes"), ("bounds", "200 steps, 30 min")))
+    assert said(block_lines(agent, 60, WORDS)) == ["  may: read files, run commands", "  at most: 200 steps, 30 min"]
+    assert said(block_lines(agent, 60, Words("zh-Hans")))[0] == "  可以: 读取文件, 运行命令"

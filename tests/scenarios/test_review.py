@@ -61,8 +61,9 @@ def program(tmp_path: Path, *words: str, turns: tuple[Any, ...] = (REVIEW,), **m
 
 def sent(tmp_path: Path) -> str:
     """What the model was asked at first."""
-    rows = json.loads(codewhale_program(tmp_path, "sessions", "list", "--all", "--json").stdout)
-    body = codewhale_program(tmp_path, "sessions", "show", rows[0]["id"], "--request", "1").stdout
+    rows = json.loads(codewhale_program(tmp_path, "sessions", "list", "--all", "--children", "--json").stdout)
+    reader = max((row for row in rows if row["owner"]), key=lambda row: str(row["updated"]))
+    body = codewhale_program(tmp_path, "sessions", "show", reader["id"], "--request", "1").stdout
     return str(json.loads(body)["messages"])
 
 

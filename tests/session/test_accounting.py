@@ -5,7 +5,7 @@ import calendar
 import pytest
 
 from codewhale.models.dialects.base import Price
-from codewhale.protocol.events import BudgetChanged, ModelChanged, RequestSent, TurnStarted, UsageReported
+from codewhale.protocol.events import BudgetChanged, ChildClosed, ModelChanged, RequestSent, TurnStarted, UsageReported
 from codewhale.protocol.ops import Limits
 from codewhale.protocol.stream import Usage
 from codewhale.session.accounting import Accounts, Totals, affordable, cost_of, priced, rate_at, saved_by, worst_case
@@ -119,3 +119,22 @@ def test_an_affordable_answer_is_paid_for_to_the_last_fraction() -> None:
     price, limit, spent, prompt = Price(1.32, 0.01, 3.96), 0.05, 0.013318520000000007, 1_188
     assert spent + worst_case(price, prompt, 8_867) > limit  # by a rounding error, and no more
     assert affordable(price, prompt, limit - spent) == 8_866
+
+
+def test_what_children_use_counts_with_their_owners_once() -> None:
+    accounts = Accounts()
+
+    def closed(child: str, calls: int, tokens: int) -> ChildClosed:
+        return ChildClosed(child, "completed", calls=calls, usage=Usage(tokens, 1, cost=tokens / 1000))
+
+    for event in (TurnStarted(1), UsageReported(1, Usage(100, 10, cost=0.1)), closed("a", 2, 200), TurnStarted(2)):
+        accounts.apply(event)
+    accounts.apply(UsageReported(2, Usage(100, 10, cost=0.1)))
+    accounts.apply(closed("a", 5, 500))  # woken: an end tells of the whole life
+    accounts.apply(closed("b", 1, 50))
+    own, whole = accounts.total, accounts.with_children({})
+    assert (own.calls, own.input) == (2, 200)
+    assert (whole.calls, whole.input, round(whole.cost["USD"], 6)) == (8, 750, 0.75)
+    assert accounts.with_children({}, turn=True).input == 100 + 300 + 50
+    # One that still runs has used more than its last end says.
+    assert accounts.with_children({"b": Totals.of(3, Usage(90))}).input == 790

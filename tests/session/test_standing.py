@@ -52,3 +52,10 @@ def test_it_is_what_a_stack_of_conversations_says(seed: int) -> None:
     assert sum(isinstance(event, ModelChanged) for event in standing(events)) == sum(
         isinstance(event, ModelChanged) for event in events
     )
+
+
+def test_a_report_of_a_child_is_no_message_to_go_back_to() -> None:
+    report = MessageAdded(Message("user", (Text("<subagent_done>", source="harness"),)), child="c")
+    events: list[Event] = [*turn(1), TurnStarted(2), report, *turn(3)]
+    envelopes = [Envelope(seq, "s", f"t{seq}", event) for seq, event in enumerate(events, 1)]
+    assert [(row.turn, row.text) for row in former_messages(envelopes)] == [(1, "m1"), (3, "m3")]

@@ -225,10 +225,17 @@ PLACES = ("api", "basket", "checkout", "email", "invoices", "login", "prices", "
 CHILDREN: tuple[Event, ...] = (
     *BEGUN,
     said("I have ten sub-agents look at one module each.", "model"),
-    *(ChildOpened(f"k{at}", place, f"Find wrong discounts in shop/{place}.py") for at, place in enumerate(PLACES)),
-    *(ChildProgress(f"k{at}", f"reads shop/{place}.py") for at, place in enumerate(PLACES) if at % 3),
-    *(ChildClosed(f"k{at}", "done", "nothing wrong") for at in (0, 3, 6)),
-    ChildClosed("k9", "failed", "shop/taxes.py is not there"),
+    *(
+        ChildOpened(f"k{at}", place, f"Find wrong discounts in shop/{place}.py", "explore")
+        for at, place in enumerate(PLACES)
+    ),
+    *(
+        ChildProgress(f"k{at}", "read_file", f'{{"path": "shop/{place}.py"}}', 3, Usage(6_100, 240))
+        for at, place in enumerate(PLACES)
+        if at % 3
+    ),
+    *(ChildClosed(f"k{at}", "completed", "nothing wrong", steps=7, usage=Usage(21_300, 900)) for at in (0, 3, 6)),
+    ChildClosed("k9", "failed", "shop/taxes.py is not there", steps=2),
 )
 ERROR: tuple[Event, ...] = (
     *BEGUN,

@@ -14,7 +14,7 @@ from codewhale.app.families import COMMANDS as FAMILIES
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import CallProgress, CallStarted, FileChanged, TurnFinished
 from codewhale.protocol.files import FileChange
-from codewhale.protocol.ops import SessionUsage
+from codewhale.protocol.ops import SessionStatus, SessionUsage
 from codewhale.protocol.views import (
     CommandRow,
     GetContext,
@@ -25,7 +25,7 @@ from codewhale.protocol.views import (
     SettingRow,
     UndoView,
 )
-from support.tuiapp import Stage
+from support.tuiapp import STATUS, Stage
 from support.tuicapture import settle, staged
 from support.tuiscenes import (
     BEGUN,
@@ -104,7 +104,7 @@ SCREENS = (
     Scene("commands", TURN, "", (), PALETTE | {ListCommands: ROWS}, opens("palette")),
     Scene("help", TURN, "", (), {ListCommands: ROWS}, opens("help")),
     Scene("models", TURN, "", (), {ListModels: MODELS}, opens("models")),
-    Scene("context", TURN, "", (), {GetContext: context_view(layers=LAYERS)}, opens("context")),
+    Scene("context", TURN, "", (), {GetContext: context_view(layers=LAYERS), SessionStatus: STATUS}, opens("context")),
     Scene("settings", TURN, "", (), {GetSettings: SETTINGS}, opens("config")),
     Scene("undo", TURN, "", (), {PreviewUndo: UNDO}, opens("undo")),
     Scene("cost", TURN, "", (), {SessionUsage: usage_view()}, opens("cost")),

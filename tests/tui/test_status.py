@@ -9,12 +9,15 @@ from codewhale.display.palette import Palette, contrast
 from codewhale.display.words import Words
 from codewhale.protocol.events import (
     AnswerMoved,
+    ApprovalAnswered,
     ApprovalAsked,
     ApprovalChanged,
     CallFinished,
     CallStarted,
     CallStreamed,
+    ChildClosed,
     ChildOpened,
+    ChildProgress,
     Event,
     JobStarted,
     Queued,
@@ -23,6 +26,7 @@ from codewhale.protocol.events import (
     RetryCountdown,
     SessionOpened,
     TextStreamed,
+    TurnFinished,
     TurnStarted,
     UsageReported,
 )
@@ -156,7 +160,7 @@ async def test_what_it_waits_for_and_how_to_stop() -> None:
     asked = ApprovalAsked("r", "c", "exec_\x1b[31mshell", (), "")
     lines = await shown(120, *EVENTS, asked, Queued("later", 2), ChildOpened("c", "C", ""), seconds=75)
     assert "● Waiting for your approval: Call exec_\\x1b[31mshell  1 m 15 s  esc to deny and stop" in lines[0]
-    assert "2 messages queued" in lines[0] and "1 sub-agent" in lines[0]
+    assert "2 messages queued" in lines[0] and "1 agent runs" in lines[0]
     again = await shown(100, *EVENTS, RetryCountdown(1, 3, 20.0, "too many requests"))
     assert "Retry 1/3: too many requests  again in 12 s" in again[0]
 
@@ -247,3 +251,28 @@ async def test_the_bar_follows_what_is_changed_without_a_turn(tmp_path: Path) ->
         await bar("±1")
         await stage.client.submit(RunShell(stage.app.link.session, "rm b"))
         await bar("main")
+
+
+def test_a_question_of_an_agent_is_waited_for_beside_turns_and_is_over_with_its_answer() -> None:
+    facts = SessionFacts(FakeClock().monotonic)
+
+    def happen(*events: Event) -> None:
+        for envelope in envelopes(events):
+            facts.take(envelope)
+
+    asked = ApprovalAsked("r", "c1", "exec_shell", (), "", asker="general one")
+    happen(TurnStarted(1), ChildOpened("c", "one", "do"), asked, TurnFinished(1, "done"))
+    assert (facts.busy, facts.doing, facts.asking, facts.turn_asks) == (True, "approval", True, False)
+    happen(ApprovalAnswered("r", True))
+    assert (facts.busy, facts.asking, list(facts.children.values())) == (False, False, ["one"])
+
+
+def test_the_cost_is_that_of_the_session_and_of_all_its_agents() -> None:
+    facts = SessionFacts(FakeClock().monotonic)
+    used = [Usage(10, 1, cost=0.25), Usage(20, 2, cost=0.5), Usage(30, 3, cost=1.0)]
+    events: list[Event] = [TurnStarted(1), RequestSent(1, 1, "", 1), UsageReported(1, used[0])]
+    events += [ChildOpened("c", "one", "do"), ChildProgress("c", "read_file", usage=used[1])]
+    events += [ChildClosed("c", "completed", usage=used[2])]
+    for envelope in envelopes(events):
+        facts.take(envelope)
+    assert facts.cost == 1.25

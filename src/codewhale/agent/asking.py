@@ -104,4 +104,5 @@ class Asking:
 def _asker(session: Session) -> str:
     """Who asks, where that is not the session that the person sees."""
     state = session.state
-    return " ".join(filter(None, (state.kind or "session", state.name))) if state.owner else ""
+    kind = state.kind or "session" if state.scope is None else state.scope.role
+    return " ".join(filter(None, (kind, state.name))) if state.owner else ""

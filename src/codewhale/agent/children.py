@@ -5,11 +5,12 @@ import asyncio
 import contextlib
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from codewhale.agent.childtask import Outcome, brief, fitting, fold, misfit, outcome_of, report_text, summary_line
+from codewhale.agent.childtask import Outcome, brief, closed, fitting, fold, misfit, outcome_of, report_text
 from codewhale.agent.engine import Engine
 from codewhale.agent.opening import WRITER, OpeningChecks
 from codewhale.agent.turn import Turn
@@ -18,7 +19,6 @@ from codewhale.protocol.children import ChildPlan, ChildRequest, ChildView, agen
 from codewhale.protocol.errors import CodeWhaleError, NextCall, SessionError, ToolError
 from codewhale.protocol.events import (
     CallStarted,
-    ChildClosed,
     ChildOpened,
     ChildProgress,
     ChildReleased,
@@ -27,15 +27,18 @@ from codewhale.protocol.events import (
     FileChanged,
     MessageAdded,
     TurnFinished,
+    UsageReported,
 )
 from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage
+from codewhale.session.accounting import Accounts
 from codewhale.session.session import Session
 from codewhale.session.state import ChildState
 from codewhale.session.store import SessionStore
 
 _STOP_SECONDS = 2.0
+_ARGUMENTS = 2_000  # characters of a call's arguments that people are shown something of
 _MODEL = ("the model", "the next try")  # what a turn waits for where silence counts
 
 
@@ -49,7 +52,7 @@ class _Running(Struct):
     silence: float
     began: float
     doing: str = ""
-    steps: int = 0
+    arguments: str = ""
     stopped: bool = False
     closing: bool = False
     changed: bool = False
@@ -82,22 +85,13 @@ class Children:
         self._opening.setdefault(root, []).append(request.name)
         try:
             folder = await self._checks.folder(request, owner)
-            op = OpenSession(
-                workspace=folder,
-                mode=Mode.YOLO,  # its rights are those of its owner at the moment of a call
-                authority=Authority.AUTO,
-                approval=Approval.AUTO,
-                provider="" if request.fork else plan.provider,
-                model="" if request.fork else request.model,
-                fork=owner.id if request.fork else "",
-                until=owner.asked_at if request.fork else 0,
-                effort=request.effort,
-                limits=request.limits,
-                owner=owner.id,
-                kind=request.kind,
-                name=request.name,
+            op = OpenSession(  # its rights are those of its owner at the moment of a call
+                workspace=folder, mode=Mode.YOLO, authority=Authority.AUTO, approval=Approval.AUTO,
+                provider="" if request.fork else plan.provider, model="" if request.fork else request.model,
+                fork=owner.id if request.fork else "", until=owner.asked_at if request.fork else 0,
+                effort=request.effort, limits=request.limits, owner=owner.id, kind=request.kind, name=request.name,
                 scope=plan.scope,
-            )
+            )  # fmt: skip
             child = await self._engine.open_child(op)
             opened = ChildOpened(
                 child.id, request.name, request.objective, request.role, 1, request.fork, request.schema, request.kind
@@ -123,9 +117,8 @@ class Children:
             self._running.pop(child.id, None)
             if running.watch is not None:
                 running.watch.cancel()
-                self._end(
-                    owner, self._over(running, Outcome("failed", "", f"It could not begin: {error or 'stopped'}"))
-                )
+                failed = Outcome("failed", "", f"It could not begin: {error or 'stopped'}")
+                self._end(owner, self._over(running, failed), child.accounts)
             await self._engine.close(child.id)
             raise
         return self._view(running)
@@ -171,7 +164,7 @@ class Children:
                     return
         except Exception as error:
             fault = Outcome("failed", "", f"A fault in CodeWhale itself ({type(error).__name__}: {error}).")
-            self._end(running.owner, self._over(running, fault))
+            self._end(running.owner, self._over(running, fault), child.accounts)
         finally:
             child.fanout.unsubscribe(listener)
             if self._running.get(child.id) is running:
@@ -191,15 +184,21 @@ class Children:
     def _heard(self, running: _Running, envelope: Envelope) -> bool:
         """Note what a child does; whether its turn has ended."""
         match envelope.event:
-            case CallStarted(name=name):
-                running.steps += 1
-                running.doing = name
-                self._tell(running.owner, ChildProgress(running.session.id, f"{running.steps} {name}"))
+            case CallStarted(name=name, arguments=arguments):
+                running.doing, running.arguments = name, arguments if len(arguments) <= _ARGUMENTS else ""
+                self._tell_doing(running)
+            case UsageReported():
+                self._tell_doing(running)
             case FileChanged():
                 running.changed = True
             case TurnFinished():
                 return True
         return False
+
+    def _tell_doing(self, running: _Running) -> None:
+        accounts, steps = running.session.accounts, running.session.accounts.turn.calls
+        used = accounts.with_children({}).as_one()
+        self._tell(running.owner, ChildProgress(running.session.id, running.doing, running.arguments, steps, used))
 
     async def _settled(self, running: _Running) -> bool:
         """Record the end of a child whose turn has ended; False where it goes on: with a message that waited, or to
@@ -222,13 +221,13 @@ class Children:
         running.closing = True
         with contextlib.suppress(SessionError):
             await self._engine.close(child.id)
-        self._end(running.owner, view)
+        self._end(running.owner, view, child.accounts)
         return True
 
     def _over(self, running: _Running, outcome: Outcome) -> ChildView:
         return replace(self._view(running), status=outcome.status, answer=outcome.answer, error=outcome.error, doing="")
 
-    def _end(self, owner: Session, view: ChildView, *, wake: bool = True) -> None:
+    def _end(self, owner: Session, view: ChildView, accounts: Accounts, *, wake: bool = True) -> None:
         """Record an end in the owner's log, and let its conversation be told."""
         self._ended[view.session] = view
         self._running.pop(view.session, None)
@@ -236,7 +235,7 @@ class Children:
         with contextlib.suppress(SessionError):  # the owner is being closed: it is told when it is opened again
             known = owner.state.children.get(view.session)
             if known is not None and known.ended is None:
-                owner.emit(ChildClosed(view.session, view.status, summary_line(view), view.name))
+                owner.emit(closed(view, accounts))
             failpoints.hit("child.end")
             text = Text(report_text(view), source="harness")
             message = MessageAdded(Message("user", (text,)), child=view.session)
@@ -278,44 +277,35 @@ class Children:
         if (running := self._running.get(session)) is not None:
             return self._view(running)
         if session not in self._ended:
-            self._ended[session] = self._from_log(session, state)
+            self._ended[session] = self._from_log(session, state)[0]
         return replace(self._ended[session], reported=state.reported)
 
     def _view(self, running: _Running) -> ChildView:
         child, opened = running.session, running.opened
-        usage, turn = child.accounts.turn, self._turn(running)
+        turn = self._turn(running)
         waits = "" if turn is None else turn.waiting_for
         return ChildView(
-            session=child.id,
-            name=opened.name,
-            role=opened.role,
-            objective=opened.objective,
-            status="running",
-            kind=opened.kind,
-            model=child.state.model,
+            session=child.id, name=opened.name, role=opened.role, objective=opened.objective, status="running",
+            kind=opened.kind, model=child.state.model,
             folder="" if child.state.workspace == running.owner.state.workspace else child.state.workspace,
-            forked=opened.forked,
-            task=opened.turn,
-            steps=usage.calls,
-            tokens=usage.input + usage.output,
-            cached=usage.hit,
-            seconds=round(child.clock.now() - running.began, 1),
-            cost=next(iter(usage.cost.values()), None),
-            doing=waits or running.doing,
-        )
+            forked=opened.forked, task=opened.turn, seconds=round(child.clock.now() - running.began, 1),
+            doing=waits or running.doing, **_used(child.accounts),
+        )  # fmt: skip
 
-    def _from_log(self, session: str, state: ChildState) -> ChildView:
-        """How a child of an earlier process stands."""
+    def _from_log(self, session: str, state: ChildState) -> tuple[ChildView, Accounts]:
+        """How a child of an earlier process stands, and what it has used."""
         opened = state.opened
         view = ChildView(session, opened.name, opened.role, opened.objective, "interrupted", opened.kind)
         view = replace(view, forked=opened.forked, task=opened.turn)
         try:
-            outcome = outcome_of(fold(self._store.read(session)), False)
-            outcome = fitting(outcome, misfit(outcome, opened.schema))
+            child, accounts = fold(self._store.read(session))
         except SessionError as error:
-            outcome = Outcome("failed", "", f"Its log cannot be read: {error}")
+            return replace(view, status="failed", error=f"Its log cannot be read: {error}"), Accounts()
+        outcome = outcome_of(child, False)
+        outcome = fitting(outcome, misfit(outcome, opened.schema))
         status = outcome.status if state.ended is None else state.ended.status
-        return replace(view, status=status, answer=outcome.answer, error=outcome.error)
+        view = replace(view, status=status, answer=outcome.answer, error=outcome.error)
+        return replace(view, model=child.model, folder=child.workspace, **_used(accounts)), accounts
 
     # ------------------------------------------------------------------ waiting
 
@@ -404,8 +394,8 @@ class Children:
         for session, state in list(owner.state.children.items()):
             if state.reported or session in self._running:
                 continue
-            view = await asyncio.to_thread(self._from_log, session, state)
-            self._end(owner, view, wake=False)
+            view, accounts = await asyncio.to_thread(self._from_log, session, state)
+            self._end(owner, view, accounts, wake=False)
 
     async def _forget(self, session: str) -> None:
         """A session closes: those that worked for it have been closed before it."""
@@ -417,3 +407,13 @@ class Children:
 
 def _root(session: Session) -> str:
     return (session.id, *session.owners)[-1]
+
+
+def _used(accounts: Accounts) -> dict[str, Any]:
+    """What the last task of a child has used."""
+    sums = accounts.with_children({}, turn=True)
+    one = sums.as_one()
+    return {
+        "steps": accounts.turn.calls, "tokens": one.input + one.output, "cached": one.cache_hit, "cost": one.cost,
+        "currency": one.currency,
+    }  # fmt: skip

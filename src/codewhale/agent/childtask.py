@@ -10,8 +10,9 @@ from codewhale.agent.roles import ChildRole
 from codewhale.catalog.schema import check
 from codewhale.lib.text import one_line
 from codewhale.protocol.children import ChildRequest, ChildStatus, ChildView
-from codewhale.protocol.events import Envelope
+from codewhale.protocol.events import ChildClosed, Envelope
 from codewhale.protocol.ops import SendMessage
+from codewhale.session.accounting import Accounts
 from codewhale.session.state import SessionState
 
 SUMMARY_LIMIT = 240
@@ -42,11 +43,19 @@ def brief(request: ChildRequest, role: ChildRole) -> SendMessage:
     return SendMessage("", request.objective, f'<role name="{role.name}">\n{role.words.strip()}\n\n{form}\n</role>')
 
 
-def fold(events: Iterable[Envelope]) -> SessionState:
-    state = SessionState()
+def fold(events: Iterable[Envelope]) -> tuple[SessionState, Accounts]:
+    state, accounts = SessionState(), Accounts()
     for envelope in events:
         state.apply(envelope.event)
-    return state
+        accounts.apply(envelope.event)
+    return state, accounts
+
+
+def closed(view: ChildView, accounts: Accounts) -> ChildClosed:
+    """The record of an end, with what the child has used."""
+    used = accounts.with_children({})
+    steps, line = view.steps, summary_line(view)
+    return ChildClosed(view.session, view.status, line, view.name, steps, used.calls, used.as_one())
 
 
 def outcome_of(state: SessionState, stopped: bool) -> Outcome:

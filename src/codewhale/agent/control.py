@@ -149,6 +149,7 @@ class SessionControls:
             waiting_since=turn.waiting[1],
             queue=len(self._engine.queue(session)),
             jobs=len(state.jobs),
+            children=tuple(one.state.name for one in self._engine.owned(session) if one.id in state.children),
             seq=target.log.seq,
             rewinds=len(state.rewinds),
         )
@@ -191,7 +192,7 @@ class SessionControls:
         return self._factory.window(self._engine.idle(session)).undo()
 
     def usage(self, session: str) -> UsageView:
-        return usage_view(self._engine.session(session))
+        return usage_view(self._engine.session(session), self._engine.owned(session))
 
     def set_budget(self, session: str, limits: Limits) -> None:
         bound_session(self._engine.session(session), limits)

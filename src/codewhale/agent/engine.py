@@ -330,7 +330,7 @@ def _stopped(reason: str) -> Ending:
     if reason == "silence":
         return Ending("failed", "Stopped: nothing came from the model for too long. The session can be resumed.")
     if reason == "stopped":
-        return Ending("interrupted", "Stopped by the session that it works for.")
+        return Ending("interrupted", "Stopped before its end.")
     return Ending("interrupted", "You stopped it. The session can be resumed.")
 
 

@@ -285,7 +285,7 @@ def unknown_price(provider: str, model: str) -> str:
 def session_budget(accounts: Accounts, price: Price | None, clock: Clock, owner: Session | None = None) -> Budget:
     """The budget of a session's whole life, with what its log says is used: the bounds that /budget sets. What a
     session takes is taken from its owner's budget too."""
-    total = accounts.total
+    total = accounts.with_children({})
     money = total.cost.get(price.currency, 0.0) if price is not None else 0.0
     spent = Spent(total.calls, total.input + total.output, money)
     if owner is None:

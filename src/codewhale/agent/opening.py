@@ -232,16 +232,9 @@ class OpeningChecks:
         """How a child that is over is opened again for its next task."""
         limits = _limits(Limits(), self.settings(owner.state.workspace))
         return OpenSession(
-            workspace=owner.state.workspace,
-            mode=Mode.YOLO,
-            authority=Authority.AUTO,
-            approval=Approval.AUTO,
-            resume=session,
-            limits=limits,
-            owner=owner.id,
-            kind=opened.kind,
-            name=opened.name,
-        )
+            workspace=owner.state.workspace, mode=Mode.YOLO, authority=Authority.AUTO, approval=Approval.AUTO,
+            resume=session, limits=limits, owner=owner.id, kind=opened.kind, name=opened.name,
+        )  # fmt: skip
 
 
 def _check_apart(role: str, folder: str, request: ChildRequest, writers: Mapping[str, Sequence[str]]) -> None:

@@ -1,6 +1,6 @@
 """What a turn adds up to for programs: the object that `exec --output-format json` prints."""
 
-import copy
+from collections.abc import Sequence
 from typing import Literal
 
 import msgspec
@@ -10,6 +10,7 @@ from codewhale.protocol.events import FileChanged
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.ops import UsageView
 from codewhale.protocol.stream import Usage
+from codewhale.session.accounting import Totals
 from codewhale.session.budget import Budget
 from codewhale.session.session import Session
 
@@ -23,7 +24,7 @@ class Report:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._before = copy.deepcopy(session.accounts.total)
+        self._before = session.accounts.with_children({})
         self._tools: list[dict[str, object]] = []
         self._changes: dict[str, FileChange] = {}
         self._denied: set[str] = set()
@@ -65,36 +66,32 @@ class Report:
             "answer": self.answer,
             "tools": self._tools,
             "changes": changes,
-            "usage": self._session.accounts.total.since(self._before).as_usage(),
+            "usage": self._session.accounts.with_children({}).since(self._before).as_usage(),
             "error": error or None,
         }
 
 
-def usage_view(session: Session) -> UsageView:
-    """What a session's model calls took, for people and programs."""
+def usage_view(session: Session, owned: Sequence[Session] = ()) -> UsageView:
+    """What the model calls of a session and its children took, of which these are open, for people and programs."""
     provider, budget, accounts = session.provider, session.budget, session.accounts
     model, last = provider.model, accounts.last[-1].usage if accounts.last else Usage()
+    live: dict[str, Totals] = {}
+    for one in reversed(owned):  # who was opened last works for one before it
+        live[one.id] = one.accounts.with_children({key: live[key] for key in one.state.children if key in live})
+    live = {key: live[key] for key in session.state.children if key in live}
+    total = accounts.with_children(live)
     models = [
         {"provider": name, "model": asked, **totals.as_object()} for (name, asked), totals in accounts.by_model.items()
     ]
     return UsageView(
-        provider=session.state.provider,
-        model=session.state.model,
-        window=model.window,
-        window_source=model.window_source,
-        active=last.input + last.output,
-        reserved=model.max_output,
-        price=None if model.price is None else msgspec.to_builtins(model.price),
-        turns=accounts.turns,
-        total=accounts.total.as_object(),
-        turn=accounts.turn.as_object(),
-        models=tuple(models),
-        calls=tuple(msgspec.to_builtins(call) for call in accounts.last),
-        limits=budget.life.limits,
-        used=_used(budget.life),
-        run_limits=budget.limits,
-        run_used=_used(budget),
-    )
+        provider=session.state.provider, model=session.state.model, window=model.window,
+        window_source=model.window_source, active=last.input + last.output, reserved=model.max_output,
+        price=None if model.price is None else msgspec.to_builtins(model.price), turns=accounts.turns,
+        total=total.as_object(), turn=accounts.with_children(live, turn=True).as_object(),
+        children=total.since(accounts.total).as_object(), models=tuple(models),
+        calls=tuple(msgspec.to_builtins(call) for call in accounts.last), limits=budget.life.limits,
+        used=_used(budget.life), run_limits=budget.limits, run_used=_used(budget),
+    )  # fmt: skip
 
 
 def _used(budget: Budget) -> dict[str, object]:

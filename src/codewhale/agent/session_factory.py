@@ -200,7 +200,7 @@ class SessionFactory:
         name = sessions.resolve(op.resume or op.fork, op.workspace)
         if not op.fork:
             return sessions.open(name)
-        parent = fold(sessions.read(name)) if owner is None or owner.id != name else owner.state
+        parent = fold(sessions.read(name))[0] if owner is None or owner.id != name else owner.state
         return sessions.fork(name, self._beginning(parent, op), op.until)
 
     def _beginning(self, state: SessionState, op: OpenSession) -> SessionOpened:

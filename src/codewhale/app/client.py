@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import cached_property, partial
 from inspect import isawaitable
+from itertools import islice
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from msgspec.structs import replace
@@ -12,7 +13,7 @@ from codewhale.agent.turn import TurnState
 from codewhale.app.container import Container
 from codewhale.commands.base import CommandContext, CommandRegistry, Families
 from codewhale.protocol import ops, views
-from codewhale.protocol.children import ChildView, ListChildren, StopChild, TellChild
+from codewhale.protocol.children import ChildView, ListChildren, ReadEvents, StopChild, TellChild
 from codewhale.protocol.errors import CodeWhaleError, SessionError, ToolError
 from codewhale.protocol.events import (
     ApprovalAnswered,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from codewhale.commands.review import ReviewCommand
 
 T = TypeVar("T")
+MOST_EVENTS = 5_000  # of one ReadEvents
 ASKS = (ApprovalAsked, ApprovalAnswered, QuestionAsked, QuestionAnswered)
 
 
@@ -99,6 +101,7 @@ class EngineClient:
             ops.SessionStatus.done_by(self._status),
             ops.SessionUsage.done_by(lambda query: control.usage(query.session)),
             ListChildren.done_by(self._children),
+            ReadEvents.done_by(self._read),
             ops.ListSessions.done_by(lambda query: sessions.summaries(query.workspace)),
             ops.GetMessages.done_by(self._messages),
             views.PreviewSession.done_by(lambda query: self.work.session(query.id, query.last)),
@@ -169,10 +172,18 @@ class EngineClient:
         return tuple(one for one, _ in await asyncio.to_thread(mentioned, query.text, self._root(query)))
 
     async def _interrupt(self, op: ops.Interrupt) -> None:
-        """Stop the turn; where none runs that could be stopped, all that works for the session."""
-        turn = self._engine.turn(op.session)
-        if turn.busy and turn.state in (TurnState.READY, TurnState.RUNNING):
+        """Stop the turn; where none runs that could be stopped, what a command waits for; else the children."""
+        children, turn = self._session(op).state.children, self._engine.turn(op.session)
+        awaited = [one.id for one in self._engine.owned(op.session) if one.state.owner == op.session]
+        awaited = [session for session in awaited if session not in children]
+        owner = self._session(op).state.owner
+        if owner and op.session in self._engine.session(owner).state.children:
+            await self.parts.children.stop(owner, op.session)
+        elif turn.busy and turn.state in (TurnState.READY, TurnState.RUNNING):
             self._engine.interrupt(op.session)
+        elif awaited:
+            for session in awaited:
+                self._engine.interrupt(session)
         elif self.parts.built("children"):
             await self.parts.children.stop_all(op.session)
         if self.parts.services.built("own_shell"):
@@ -180,6 +191,13 @@ class EngineClient:
 
     def _children(self, query: ListChildren) -> tuple[ChildView, ...]:
         return self.parts.children.views(query.session) if self._session(query).state.children else ()
+
+    async def _read(self, query: ReadEvents) -> tuple[Envelope, ...]:
+        def read() -> tuple[Envelope, ...]:
+            events = self.parts.sessions.read(query.session)
+            return tuple(islice((envelope for envelope in events if envelope.seq > query.seq), MOST_EVENTS))
+
+        return await asyncio.to_thread(read)
 
     async def _of_child(self, work: Awaitable[ChildView]) -> ChildView:
         try:

@@ -297,7 +297,7 @@ def _space(home: str) -> Check:
 
 def _sessions(home: str) -> Check:
     try:
-        rows = SessionStore(home, SystemClock()).summaries() if os.path.isdir(home) else []
+        rows = SessionStore(home, SystemClock()).summaries(owned=True) if os.path.isdir(home) else []
     except (CodeWhaleError, OSError) as error:
         return Check("sessions", "fail", str(error), "set CODEWHALE_HOME to a folder of your own")
     damaged = [row.id for row in rows if row.state == "damaged"]

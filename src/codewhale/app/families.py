@@ -8,6 +8,7 @@ from codewhale.app.container import Container
 
 # Each slash command with its family.
 COMMANDS: dict[str, str] = {
+    "/agents": "agents",
     "/add-dir": "permissions",
     "/approval": "permissions",
     "/budget": "usage",
@@ -144,6 +145,7 @@ def _tools_of_the_work(app: Container, key: str) -> object:
 
 
 def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
+    from codewhale.commands.agents import AgentsCommand
     from codewhale.commands.config import ConfigCommand
     from codewhale.commands.context import ContextCommands
     from codewhale.commands.effort import EffortCommand
@@ -170,6 +172,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
 
     app, control, services = client.parts, client.parts.control, client.parts.services
     return {
+        "agents": lambda: AgentsCommand(client.query, client.submit),
         "config": lambda: ConfigCommand(client.providers.settings, client.providers.change),
         "context": lambda: ContextCommands(control),
         "effort": lambda: EffortCommand(control),

@@ -170,7 +170,7 @@ class WorkQueries:
         lines: deque[tuple[str, str]] = deque(maxlen=last)
         for envelope in self._sessions.read(session):
             event = envelope.event
-            if isinstance(event, MessageAdded) and (said := event.message.text.strip()):
+            if isinstance(event, MessageAdded) and not event.child and (said := event.message.text.strip()):
                 lines.append((event.message.role, one_line(said, LINE)))
         return SessionPreview(self._sessions.summary(session), tuple(lines))
 

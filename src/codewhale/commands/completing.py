@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from codewhale.commands.base import CommandSpec, OwnCommand
+from codewhale.protocol.children import ListChildren
 from codewhale.protocol.requests import Ask
 from codewhale.protocol.usage import expected
 from codewhale.protocol.views import (
@@ -61,6 +62,11 @@ async def _jobs(ask: Ask, session: str, words: Sequence[str]) -> Sequence[Choice
     return [Choice(row.id, f"{row.status}: {row.command}") for row in await ask(ListJobs(session))]
 
 
+async def _agents(ask: Ask, session: str, words: Sequence[str]) -> Sequence[Choice]:
+    views = await ask(ListChildren(session)) if words[:1] == ["/agents"] else ()
+    return [Choice(view.name, f"{view.role}, {view.status}") for view in views]
+
+
 async def _files(ask: Ask, session: str, words: Sequence[str]) -> Sequence[Choice]:
     return [Choice(row.path) for row in await ask(FindFiles(session, words[-1], FILES_OFFERED))]
 
@@ -75,6 +81,7 @@ _SOURCES = {
     "KEY": _setting_keys,
     "VALUE": _setting_values,
     "ID": _jobs,
+    "NAME": _agents,
     "FILE": _files,
     "PATH": _files,
     "N": _turns,

@@ -25,7 +25,9 @@ class ContextCommands:
     @command("/context", "[json]")
     async def context(self, args: str, context: CommandContext) -> CommandOutput:
         """Show how full the context is, layer by layer."""
-        return told("/context", args, self._control.context(context.session), _shown)
+        running = self._control.status(context.session).children
+        more = f"\n{'sub-agents':<22} {', '.join(running)} (each has a context of its own)" if running else ""
+        return told("/context", args, self._control.context(context.session), lambda view: _shown(view) + more)
 
     @command("/compact", "[FOCUS|undo]")
     async def compact(self, args: str, context: CommandContext) -> CommandOutput:

@@ -104,7 +104,7 @@ class ReviewCommand:
 
     async def _read(self, opening: OpenSession, target: str, prompt: str) -> ReviewResult:
         reader = await self._sessions.submit(opening)
-        self._tell(opening.owner, ChildOpened(reader, "review", one_line(target, 200)))
+        self._tell(opening.owner, ChildOpened(reader, "review", one_line(target, 200), kind="review"))
         result = ReviewResult("interrupted", 130, target)
         try:
             result = await self._findings(reader, target, prompt)

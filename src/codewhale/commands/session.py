@@ -86,6 +86,11 @@ class SessionCommands:
             ("tokens", f"{view.tokens_in} in, {view.tokens_out} out"),
             ("instructions", ", ".join(f"{name} ({size} bytes)" for name, size in view.instructions) or "none"),
             ("sandbox", self._mechanism() or "none on this machine: calls that need one ask first"),
+            *(
+                (("sub-agents", f"{', '.join(view.children)} run{'s' * (len(view.children) == 1)}"),)
+                if view.children
+                else ()
+            ),
             ("state", f"waiting for {view.waiting_for}" if view.waiting_for else "busy" if view.busy else "idle"),
         ]
         return CommandOutput("\n".join(f"{name:<13} {value}" for name, value in rows))

@@ -48,6 +48,10 @@ class UsageCommands:
             ("billed out", f"{total['output']:,}, {total['reasoning']:,} of them reasoning"),
             ("cached", _cached(total)),
         ]
+        if children := view.children["calls"]:
+            rows.append(
+                ("sub-agents", f"{view.children['input']:,} in, {view.children['output']:,} out in {children} calls")
+            )
         return CommandOutput(_table(rows))
 
     @command("/cost")
@@ -60,6 +64,8 @@ class UsageCommands:
             each = [f"{amount / view.turns:.4g} {currency}" for currency, amount in total["cost"].items()]
             rows.append(("each turn", " + ".join(each) or "unknown"))
         rows.append(("saved", f"{_money(total['saved'])} by the cache" if total["saved"] else "unknown"))
+        if view.children["calls"]:
+            rows.append(("sub-agents", f"{_cost(view.children)}, part of the cost"))
         if len(view.models) > 1:
             rows += [("", f"{row['model']} at {row['provider']}: {_cost(row)}") for row in view.models]
         rows.append(("price", _price(view)))

@@ -24,10 +24,11 @@ from codewhale.protocol.events import (
     TurnStarted,
 )
 from codewhale.protocol.messages import ToolCall
-from codewhale.protocol.tools import CommandSubject, PathSubject, UrlSubject
+from codewhale.protocol.tools import ChildSubject, CommandSubject, Effect, PathSubject, UrlSubject
 
 MOST_CALLS = 200
 ESCAPED = "bold warning"
+_EFFECTS = frozenset(effect.value for effect in Effect) | {"nothing"}
 _SANDBOXES = ("none", "read-only", "workspace-write")
 # Blanks that are none or look like one, fillers, variation selectors, three combining marks and more on one letter.
 _BLANK = re.compile(
@@ -126,6 +127,8 @@ def held_by(ask: ApprovalAsked, words: Words) -> str:
     """What the sandbox would leave to a call, in words; of one outside the workspace, what a yes opens."""
     if ask.rule == "path.outside":
         return words("asking.sandbox_path")
+    if kind_of(ask) == "child":
+        return words("asking.sandbox_child")
     if ask.sandbox == "workspace-write" and "network" in ask.allowances:
         return words("asking.sandbox_network")
     return words(f"asking.sandbox_{ask.sandbox if ask.sandbox in _SANDBOXES else 'other'}", name=flat(ask.sandbox))
@@ -151,6 +154,8 @@ def kind_of(ask: ApprovalAsked) -> str:
             return "file"
         case UrlSubject():
             return "address"
+        case ChildSubject():
+            return "child"
     return ask.kind
 
 
@@ -193,9 +198,12 @@ def exact_lines(text: str, width: int, tone: str = "code", first: str = _FIRST) 
     return lines
 
 
-def block_lines(block: Block, width: int) -> list[Spans]:
+def block_lines(block: Block, width: int, words: Words) -> list[Spans]:
     """A display block with nothing left out."""
     match block:
+        case TableBlock(header=("sub-agent", _), rows=rows):
+            named = [(words(f"asking.row_{name}"), _may(said, words) if name == "may" else said) for name, said in rows]
+            return [line for name, said in named for line in exact_lines(f"{name}: {said}", width, "text")]
         case DiffBlock(path=path, diff=diff):
             return [(("  ", "muted"), *spans(path, "bold text")), *_diff(diff, width)]
         case TerminalBlock(command=command, output=output):
@@ -207,6 +215,11 @@ def block_lines(block: Block, width: int) -> list[Spans]:
             return [line for status, text in items for line in exact_lines(f"{status}: {text}", width, "text")]
         case MarkdownBlock(text=text):
             return exact_lines(text, width, "text")
+
+
+def _may(said: str, words: Words) -> str:
+    """What the calls of a sub-agent may do: effects, in words, or tools."""
+    return ", ".join(words(f"asking.may_{one}") if one in _EFFECTS else one for one in said.split(", "))
 
 
 def bare_lines(tool: str, arguments: str, without: str, width: int) -> list[Spans]:

@@ -2,20 +2,23 @@
 
 import json
 import os
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
-MOST, READ_LIMIT = 100, 1 << 20
+MOST, MOST_READ, READ_LIMIT = 100, 1000, 1 << 20
 
 
 def recent(home: Path) -> list[tuple[str, dict[str, Any]]]:
-    """Sessions with what their listing holds ({} where it cannot be read), those of the current folder first."""
+    """Sessions with what their listing holds ({} where it cannot be read), those of the current folder first; none that
+    works for another one."""
     try:
         names = sorted((name for name in os.listdir(home / "sessions") if name[0] != "."), reverse=True)
     except OSError:
         return []
     here = os.path.realpath(".")
-    rows = [(name, _fold(home / "sessions" / name / "listing.json")) for name in names[:MOST]]
+    folds = ((name, _fold(home / "sessions" / name / "listing.json")) for name in names[:MOST_READ])
+    rows = islice((row for row in folds if not row[1].get("owner")), MOST)
     return sorted(rows, key=lambda row: row[1].get("workspace", here) != here)
 
 

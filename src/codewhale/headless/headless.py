@@ -12,9 +12,11 @@ from codewhale.display.lines import envelope_line, object_line
 from codewhale.display.setup import is_command
 from codewhale.lib.clock import rfc3339
 from codewhale.lib.text import one_line, sanitise, scrub_surrogates
+from codewhale.protocol.children import ListChildren
 from codewhale.protocol.events import (
     CallFinished,
     CallStarted,
+    ChildClosed,
     ChildOpened,
     Envelope,
     Event,
@@ -37,7 +39,7 @@ from codewhale.protocol.ops import (
     SessionStatus,
 )
 
-LINE_LIMIT = 160
+LINE_LIMIT, CHILD_LIMIT = 160, 400
 OutputFormat = Literal["text", "json", "stream-json"]
 # How long a turn may take to end once it was told to stop.
 INTERRUPT_SECONDS = 10.0
@@ -51,12 +53,20 @@ class ProgressLines:
 
     def __init__(self, write: Callable[[str], None]) -> None:
         self._write = write
+        self._children: dict[str, str] = {}
 
     def show(self, event: Event) -> None:
         """Write the line of this event, if it has one."""
-        text = _text(event)
+        limit, text = LINE_LIMIT, _text(event)
+        match event:
+            case ChildOpened(child=child, name=name):
+                self._children[child] = name
+            case ChildClosed(child=child):
+                used = f"{event.steps} steps, {event.usage.input + event.usage.output:,} tokens"
+                limit = CHILD_LIMIT
+                text = f"< agent {self._children.get(child, child)} {event.status} ({used}): {event.summary}"
         if text:
-            self._write(one_line(text, LINE_LIMIT) + "\n")
+            self._write(one_line(text, limit) + "\n")
 
     def say(self, *lines: str) -> None:
         self._write("".join(one_line(line, 2000) + "\n" for line in lines))
@@ -79,7 +89,7 @@ def _text(event: Event) -> str:
         case JobEnded():
             return f"job {event.job_id} {event.status.lower()} after {event.seconds:.1f} s"
         case ChildOpened():
-            return f"> agent {event.name}: {event.objective}"
+            return f"> agent {event.name}{f' ({event.role})' if event.role else ''}: {event.objective}"
         case _:
             return ""
 
@@ -115,6 +125,7 @@ def outcome(session: str, status: str, exit_code: int, answer: str = "", error: 
         "changes": [],
         "usage": usage,
         "error": error,
+        "children": [],
     }
 
 
@@ -144,6 +155,7 @@ class Headless:
         self._progress = progress
         self._stop = asyncio.Event()
         self._jobs: dict[str, str] = {}
+        self._children: dict[str, dict[str, Any]] = {}
         self._turned = False
         self.session = ""
 
@@ -221,15 +233,31 @@ class Headless:
                 else:
                     held.append(envelope)
                 if isinstance(event, TurnFinished) and held is None:
-                    return event.result or outcome(self.session, event.status, 1, error=event.reason)
+                    result = event.result or outcome(self.session, event.status, 1, error=event.reason)
+                    return {**result, "children": await self._results()}
         finally:
             close = getattr(events, "aclose", None)
             if close is not None:
                 await close()
         return outcome(self.session, "infra", 75, error="the event stream ended before the turn did")
 
+    async def _results(self) -> list[dict[str, Any]]:
+        """What the children of this run came to: whole answers, but of one that was released its summary."""
+        if self._children:
+            for view in await self._client.query(ListChildren(self.session)):
+                if view.session in self._children:
+                    self._children[view.session]["answer"] = view.answer
+        return list(self._children.values())
+
     async def _show(self, envelope: Envelope) -> None:
         match envelope.event:
+            case ChildOpened(child=child, name=name, role=role, kind="agent"):
+                self._children[child] = {"name": name, "role": role, "session_id": child, "status": "running"}
+            case ChildClosed(child=child, steps=steps, usage=usage) if child in self._children:
+                self._children[child] |= {
+                    "status": envelope.event.status, "answer": envelope.event.summary, "steps": steps,
+                    "tokens": usage.input + usage.output, "cost": usage.cost, "currency": usage.currency,
+                }  # fmt: skip
             case JobStarted(job_id=job, command=command):
                 self._jobs[job] = command
             case JobEnded(job_id=job):

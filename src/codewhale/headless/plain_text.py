@@ -142,7 +142,7 @@ class PlainRenderer:
 def _is_told(block: TranscriptBlock) -> bool:
     """Whether a settled block is a line of its own: what the harness told the model is not."""
     if isinstance(block, NoteBlock):
-        return block.key != "told"
+        return block.key not in ("told", "reported")
     return isinstance(block, Receipt | Work) or (isinstance(block, CallCard) and not block.call_id)
 
 
@@ -208,9 +208,9 @@ class PlainAsks:
 
     def _approval(self, asked: Envelope, ask: ApprovalAsked) -> list[str]:
         words = self._words
-        lines = [words(f"asking.title_{kind_of(ask)}", tool=one_line(ask.tool, 80))]
+        lines = [self._by(ask.asker, words(f"asking.title_{kind_of(ask)}", tool=one_line(ask.tool, 80)))]
         body = [line for subject in ask.subjects for line in self._subject(subject)]
-        body += [_text(line) for block in ask.display for line in block_lines(block, _WIDTH)]
+        body += [_text(line) for block in ask.display for line in block_lines(block, _WIDTH, words)]
         if len(body) > MOST_ASKED_LINES:
             more = words("plain.more", n=len(body) - MOST_ASKED_LINES)
             body = [*body[: MOST_ASKED_LINES - _ASKED_TAIL], more, *body[-_ASKED_TAIL:]]
@@ -229,6 +229,10 @@ class PlainAsks:
         keys += f" {words('plain.held')}" if ask.held else ""
         keys += f" {words('plain.edit')}" if kind_of(ask) == "command" else ""
         return [*lines, keys]
+
+    def _by(self, asker: str, title: str) -> str:
+        """What is asked, behind the name of a child that asks."""
+        return self._words("asking.by", asker=one_line(asker, 60), title=title) if asker else title
 
     def _offered(self, offer: Offer) -> str:
         return one_line(offer_of(offer, self._words), 500)
@@ -284,7 +288,7 @@ class PlainAsks:
         number = (
             f" ({self._words('asking.several', number=at + 1, count=len(questions))})" if len(questions) > 1 else ""
         )
-        lines = [f"{header}{number}: {sanitise(str(question.get('question', '')))}"]
+        lines = [self._by(event.asker, f"{header}{number}: {sanitise(str(question.get('question', '')))}")]
         for index, option in enumerate(_options(question), 1):
             detail = one_line(str(option.get("description", "")), 300)
             lines.append(f"{index}. {one_line(str(option.get('label', '')), 200)}{': ' + detail if detail else ''}")

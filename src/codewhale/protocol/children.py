@@ -4,6 +4,7 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
+from codewhale.protocol.events import Envelope
 from codewhale.protocol.ops import Limits
 from codewhale.protocol.requests import Op, Query
 from codewhale.protocol.scopes import Scope
@@ -52,10 +53,9 @@ class ChildPlan(Struct, frozen=True, omit_defaults=True):
 
 
 class ChildView(Struct, frozen=True, omit_defaults=True):
-    """How a child stands. `session` is the id of its log; `answer` is what it came to, also where it failed before its
-    end; `error` says why it did. `task` counts its tasks: the first, and each message that woke it. Steps, tokens and
-    seconds are those of the last one; `doing` is what it does now; `reported`: the parent's conversation holds its
-    end."""
+    """How a child stands. `session` is the id of its log; `answer` is what it came to, also where it failed, and why
+    is the `error`. `task` counts its tasks: the first, and each message that woke it. What was used and `doing` are of
+    the last one; `reported`: the parent's conversation holds its end."""
 
     session: str
     name: str
@@ -72,6 +72,7 @@ class ChildView(Struct, frozen=True, omit_defaults=True):
     cached: int = 0
     seconds: float = 0.0
     cost: float | None = None
+    currency: str = "USD"
     answer: str = ""
     error: str = ""
     doing: str = ""
@@ -95,6 +96,11 @@ class ListChildren(Query[tuple[ChildView, ...]], frozen=True, tag="list_children
     """The children of a session that are not released, in the order of their opening."""
 
     session: str
+
+
+class ReadEvents(Query[tuple[Envelope, ...]], frozen=True, tag="read_events"):
+    session: str  # open or not; the first of the events after:
+    seq: int = 0
 
 
 class TellChild(Op[ChildView], frozen=True, tag="tell_child"):

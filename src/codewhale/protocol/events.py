@@ -29,6 +29,7 @@ from codewhale.protocol.modelevents import (
 )
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.scopes import Scope
+from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Effect, Origin, Subject, ToolSpec
 
 LOG_VERSION = 1
@@ -381,13 +382,16 @@ class ChildOpened(EventBase, frozen=True):
 
 
 class ChildClosed(EventBase, frozen=True):
-    """A task of a child session is over. What it came to is in the child's log; the conversation is told of it by a
-    message or a result that names the child."""
+    """A task of a child session is over; a message or a result that names the child tells the conversation. `steps` are
+    those of the task, `calls` and `usage` sum the child's life with that of all who worked for it."""
 
     child: str
     status: str
     summary: str = ""
     name: str = ""
+    steps: int = 0
+    calls: int = 0
+    usage: Usage = Usage()
 
 
 class ChildReleased(EventBase, frozen=True):
@@ -427,10 +431,13 @@ class JobOutput(EventBase, frozen=True):
 
 
 class ChildProgress(EventBase, frozen=True):
-    """One line from a child session."""
+    """What a child session does now, a call with its arguments, after so many steps; `usage` as in ChildClosed."""
 
     child: str
-    text: str
+    tool: str
+    arguments: str = ""
+    steps: int = 0
+    usage: Usage = Usage()
 
 
 class Queued(EventBase, frozen=True):

@@ -224,7 +224,7 @@ class StatusView(Struct, frozen=True):
     """How a session stands: what /status shows. `waiting_since` is when `waiting_for` began, in Unix seconds (0: it
     waits for nothing); `branch` is "" outside a git repository, `sandbox` the mechanism that holds commands, "" for
     none; `queue` counts messages that wait, `jobs` background commands that run, `rewinds` those that can be undone;
-    `seq` is that of the last event."""
+    `children` names sub-agents that run, `seq` is that of the last event."""
 
     session: str
     workspace: str
@@ -248,15 +248,16 @@ class StatusView(Struct, frozen=True):
     queue: int = 0
     jobs: int = 0
     seq: int = 0
+    children: tuple[str, ...] = ()
     rewinds: int = 0
 
 
 class UsageView(Struct, frozen=True):
     """What a session's model calls took: what /tokens, /cost, /cache and /budget show. `active` is the provider's
     count of the latest prompt with its answer, `reserved` what an answer may take of the window. `total` and `turn`
-    are sums, `models` sums by model, `calls` the latest calls; `price` is that of the model at hand, None when
-    unknown. `limits` bound the session's life and `used` counts against them, `run_limits` and `run_used` since it
-    was opened."""
+    are sums with those of `children`, `models` sums by model, `calls` the latest calls; `price` is that of the model at
+    hand, None when unknown. `limits` bound the session's life and `used` counts against them, `run_limits` and
+    `run_used` since it was opened."""
 
     provider: str
     model: str
@@ -274,3 +275,4 @@ class UsageView(Struct, frozen=True):
     used: dict[str, Any]
     run_limits: Limits
     run_used: dict[str, Any]
+    children: dict[str, Any] = {}

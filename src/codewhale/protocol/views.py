@@ -155,8 +155,8 @@ class PreviewSession(Query["SessionPreview"], frozen=True, tag="preview_session"
 
 class SessionSummary(Struct, frozen=True):
     """A row of a listing. `state` is idle, open or damaged; times are RFC 3339; `parent` is "" or an id; `owner`
-    is that of the session it works for, with the `kind` of its work and its `name` there; `files` counts the files
-    that it changed."""
+    is that of the session it works for, with the `kind` of its work, its `name` and its `role` there; `files`
+    counts the files that it changed."""
 
     id: str
     title: str
@@ -172,6 +172,7 @@ class SessionSummary(Struct, frozen=True):
     kind: str = ""
     name: str = ""
     files: int = 0
+    role: str = ""
 
 
 class SessionPreview(Struct, frozen=True):

@@ -5,6 +5,7 @@ The fold sums a session's calls by the model that was asked, with why the cache 
 
 import re
 import time
+from collections.abc import Mapping
 
 import msgspec
 from msgspec import Struct, field
@@ -12,6 +13,7 @@ from msgspec import Struct, field
 from codewhale.models.dialects.base import Price
 from codewhale.protocol.events import (
     BudgetChanged,
+    ChildClosed,
     Event,
     HeaderPinned,
     ModelChanged,
@@ -144,6 +146,19 @@ class Totals(Struct):
             why.calls += count.calls
             why.tokens += count.tokens
 
+    def as_one(self) -> Usage:
+        """The sums as one count, in their first currency."""
+        currency, cost = next(iter(self.cost.items()), ("USD", None))
+        return Usage(self.input, self.output, self.hit, self.miss, self.reasoning, cost, currency)
+
+    @classmethod
+    def of(cls, calls: int, usage: Usage) -> "Totals":
+        """The sums of so many calls that are known as one count."""
+        sums = cls()
+        sums.add(UsageReported(0, usage))
+        sums.calls, sums.unpriced = calls, sums.unpriced * calls
+        return sums
+
     def since(self, before: "Totals") -> "Totals":
         """What came on top of earlier sums of the same calls."""
         more = Totals()
@@ -206,10 +221,13 @@ class AccountedCall(Struct, frozen=True):
 
 class Accounts(Struct):
     """The running sums of a session. `apply` is the only way it changes. `last` holds the latest calls; `turn` is the
-    sum of the turn at hand; `limits` bound the session's whole life."""
+    sum of the turn at hand; `limits` bound the session's whole life. Of `children` the sums are kept apart, by session,
+    and beside them what they came to before the turn."""
 
     total: Totals = field(default_factory=Totals)
     turn: Totals = field(default_factory=Totals)
+    children: dict[str, Totals] = field(default_factory=dict)
+    before_turn: dict[str, Totals] = field(default_factory=dict)
     by_model: dict[tuple[str, str], Totals] = field(default_factory=dict)
     last: list[AccountedCall] = field(default_factory=list)
     turns: int = 0
@@ -223,7 +241,9 @@ class Accounts(Struct):
             case SessionOpened() | ModelChanged() | HeaderPinned():
                 self._route = (event.provider, event.model)
             case TurnStarted():
-                self.turns, self.turn = self.turns + 1, Totals()
+                self.turns, self.turn, self.before_turn = self.turns + 1, Totals(), dict(self.children)
+            case ChildClosed(child=child, calls=calls, usage=usage) if calls:
+                self.children[child] = Totals.of(calls, usage)
             case RequestSent():
                 call = AccountedCall(event.request, *self._route, event.purpose, event.bytes, event.expected_hit)
                 self._open = {event.request: call}
@@ -231,6 +251,15 @@ class Accounts(Struct):
                 self._count(event)
             case BudgetChanged(limits=limits):
                 self.limits = limits
+
+    def with_children(self, live: Mapping[str, Totals], *, turn: bool = False) -> Totals:
+        """The sums with those of the children, of which `live` are more recent; of the `turn` alone."""
+        sums = Totals()
+        sums.merge(self.turn if turn else self.total)
+        for child, totals in {**self.children, **live}.items():
+            former = self.before_turn.get(child)
+            sums.merge(totals.since(former) if turn and former is not None else totals)
+        return sums
 
     def _count(self, report: UsageReported) -> None:
         sent = self._open.pop(report.request, None) or AccountedCall(report.request, *self._route)

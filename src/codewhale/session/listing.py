@@ -20,7 +20,7 @@ from codewhale.session.records import Record
 
 LISTING_FILE = "listing.json"
 TITLE_LIMIT = 80
-_VERSION = 2
+_VERSION = 3
 MOST_FILES = 1000
 
 
@@ -38,6 +38,7 @@ class Fold(Struct):
     owner: str = ""
     kind: str = ""
     name: str = ""
+    role: str = ""
     files: set[str] = msgspec.field(default_factory=set)
 
     def take(self, record: Record) -> None:
@@ -63,6 +64,7 @@ class Fold(Struct):
             case SessionOpened() if not self.workspace:
                 self.workspace, self.model, self.parent = event.workspace, event.model, event.parent
                 self.owner, self.kind, self.name = event.owner, event.kind, event.name
+                self.role = event.scope.role if event.scope is not None else ""
             case ModelChanged():
                 self.model = event.model
             case TitleSet():
@@ -179,4 +181,5 @@ def summary(session: str, fold: Fold, state: str) -> SessionSummary:
         kind=fold.kind,
         name=fold.name,
         files=len(fold.files),
+        role=fold.role,
     )

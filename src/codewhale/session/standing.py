@@ -83,21 +83,22 @@ def former_messages(log: Iterable[Envelope]) -> tuple[FormerMessage, ...]:
             turn = event.turn
         elif isinstance(event, MessageAdded) and turn:
             said = (part.text for part in event.message.parts if isinstance(part, Text) and part.source == "person")
-            rows += [FormerMessage(turn, next(said, ""), times[turn])] if event.message.role == "user" else []
+            person = event.message.role == "user" and not event.child
+            rows += [FormerMessage(turn, next(said, ""), times[turn])] if person else []
             turn = 0
     return tuple(rows)
 
 
 def last_asked(log: SessionLog, rewound: bool) -> tuple[Message | None, bool]:
-    """The message that began the last turn, without what the harness added, and whether the conversation still ends
-    with it: nothing has answered it yet."""
+    """The message of the person that began a turn last, without what the harness added, and whether the conversation
+    still ends with it, or with what a child has reported: nothing has answered it yet."""
     asked, ends, began = None, False, False
     for event in of_conversation(log, rewound):
         if isinstance(event, TurnStarted):
             began = True
         elif isinstance(event, MessageAdded):
             ends = began and event.message.role == "user"
-            if ends:
+            if ends and not event.child:
                 asked = event.message
             began = False
         elif isinstance(event, Compacted):

@@ -333,7 +333,8 @@ class SessionState:
         self.activated[event.name] = KnownTool(event.bytes, self.finished_calls, event.spec)
 
     def _child_opened(self, event: ChildOpened) -> None:
-        self.children[event.child] = ChildState(event)
+        if event.kind != "review":  # which is waited for: the conversation is not told of it as of a child
+            self.children[event.child] = ChildState(event)
 
     def _child_closed(self, event: ChildClosed) -> None:
         if (child := self.children.get(event.child)) is not None:

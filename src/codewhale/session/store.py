@@ -146,7 +146,7 @@ class SessionStore:
         """The id that `name` stands for: an id, the unique beginning of one, or "latest" (a person's, of
         `workspace` when given). Raises SessionError when there is none, AmbiguousSessionError for several."""
         if name == "latest":
-            rows = [row for row in self.summaries(workspace) if not row.owner]
+            rows = self.summaries(workspace)
             rows = [row for row in rows if row.turns] or rows  # nothing was said in what a kill left empty
             if not rows:
                 raise SessionError("there is no session" + (f" of {workspace}" if workspace else "") + " to resume")
@@ -161,10 +161,10 @@ class SessionStore:
             raise SessionError(f"there is no session {name!r}; `codewhale sessions list --all` shows all")
         return matches[0]
 
-    def summaries(self, workspace: str = "") -> list[SessionSummary]:
-        """A row for each session, newest first; those of one workspace (and those too damaged to tell) when
-        given."""
-        rows = [row for row in map(self._summary, self._ids()) if row is not None]
+    def summaries(self, workspace: str = "", *, owned: bool = False) -> list[SessionSummary]:
+        """A row for each session, newest first; those of one workspace (and those too damaged to tell) when given;
+        those that work for another one where `owned` ones are asked for."""
+        rows = [row for row in map(self._summary, self._ids()) if row is not None and (owned or not row.owner)]
         if workspace:
             names = {"", workspace, os.path.realpath(workspace)}
             rows = [row for row in rows if row.workspace in names]

@@ -138,7 +138,7 @@ class AgentTools:
         async def run() -> ToolResult:
             view = await self._children.open(plan.request)
             text = pretty({**_projection(view), "prefix_cache": _cache(plan)})
-            return ToolResult(text, display=_shown((view,)), metadata=_metadata(view), origin=Origin.HARNESS)
+            return ToolResult(text, metadata=_metadata(view), origin=Origin.HARNESS)
 
         return Preview((_card(plan),), run)
 
@@ -262,11 +262,12 @@ def _card(plan: ChildPlan) -> Block:
     request, scope = plan.request, plan.scope
     may = ", ".join(scope.effects) if scope.tools is None else ", ".join(scope.tools)
     cost = "" if plan.cost is None else f", about {plan.cost:.3g} {plan.currency}".rstrip()
+    cached = f" ({plan.cached:,} cached)" if plan.cached else ""
     rows = [
-        ("role", f"{request.role} ({request.name})"),
+        ("name", request.name),
         ("may", may or "nothing"),
         ("folder", "a checkout of its own" if request.checkout else request.folder),
-        ("first request", f"{plan.tokens:,} tokens, {plan.cached:,} of them cached{cost}"),
+        ("first", f"{plan.tokens:,} tokens{cached}{cost}"),
         ("bounds", _bounds(plan)),
     ]
     return TableBlock(("sub-agent", ""), tuple(rows))
@@ -274,7 +275,7 @@ def _card(plan: ChildPlan) -> Block:
 
 def _bounds(plan: ChildPlan) -> str:
     limits = plan.request.limits
-    said = [f"{limits.turns} steps" if limits.turns else "", f"{limits.seconds:g} s" if limits.seconds else ""]
+    said = [f"{limits.turns} steps" if limits.turns else "", f"{limits.seconds / 60:g} min" if limits.seconds else ""]
     said += [f"{limits.tokens:,} tokens" if limits.tokens else "", f"cost {limits.cost:g}" if limits.cost else ""]
     return ", ".join(part for part in said if part)
 

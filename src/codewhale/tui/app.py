@@ -391,6 +391,9 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
     def on_transcript_open_file(self, message: Transcript.OpenFile) -> None:
         self.run_worker(self.overlays.edit(message.path, message.line))
 
+    def on_transcript_open_agent(self, message: Transcript.OpenAgent) -> None:
+        self.open_screen("agents", message.session)
+
     def on_transcript_copied(self, message: Transcript.Copied) -> None:
         name = "copied_nothing" if not message.size else "copied" if message.whole else "copied_part"
         said = self.words(f"app.{name}", what=message.what, size=f"{message.size:,}")

@@ -14,6 +14,7 @@ T = TypeVar("T")
 
 # Slash commands that open a screen, where they are given bare or with the one word that the screen takes.
 COMMANDS: dict[str, str] = {
+    "/agents": "agents",
     "/config": "config",
     "/connect": "firstrun",
     "/context": "context",
@@ -40,7 +41,7 @@ _TAKE_A_WORD = frozenset({"/connect", "/login", "/diff", "/undo", "/restore", "/
 QUIT = ("/quit", "/exit")
 # What belongs together in a list of commands, in this order; what is not here stands in the last group.
 GROUPS: dict[str, str] = {
-    "session": "/new /clear /sessions /resume /rename /fork /export /queue /jobs /status /quit /exit",
+    "session": "/new /clear /sessions /resume /rename /fork /export /queue /jobs /agents /status /quit /exit",
     "changes": "/diff /undo /restore /rewind /retry /review",
     "model": "/model /models /provider /providers /connect /login /doctor /effort",
     "context": "/context /compact /cost /tokens /cache /budget",

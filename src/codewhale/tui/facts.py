@@ -17,6 +17,7 @@ from codewhale.protocol.events import (
     CallStreamed,
     ChildClosed,
     ChildOpened,
+    ChildProgress,
     Compacted,
     EffortChanged,
     Envelope,
@@ -71,11 +72,13 @@ class SessionFacts:
         self.context_used = 0
         self.context_room = 0
         self.hit: float | None = None
-        self.cost: float | None = None
         self.currency = "USD"
         self.queue = 0
         self.jobs: dict[str, str] = {}
-        self.children: set[str] = set()
+        self.children: dict[str, str] = {}
+        self._costs: dict[str, float] = {}  # what children have cost
+        self._own_cost: float | None = None
+        self._asked_by: dict[str, str] = {}  # what children have asked: it outlasts a turn
         self._turns = False
         self._rested = self._latest = self._viewed = self._chosen = 0
         self._idle()
@@ -95,8 +98,19 @@ class SessionFacts:
         return bool(self.doing)
 
     @property
+    def cost(self) -> float | None:
+        """What the session has cost with its children, None where that is unknown."""
+        costs = [*self._costs.values(), *(() if self._own_cost is None else (self._own_cost,))]
+        return sum(costs) if costs else None
+
+    @property
     def asking(self) -> bool:
         """Whether the person is asked something."""
+        return bool(self._asked or self._asked_by)
+
+    @property
+    def turn_asks(self) -> bool:
+        """Whether the turn itself asks, not a child."""
         return bool(self._asked)
 
     @property
@@ -132,6 +146,7 @@ class SessionFacts:
         if self._turns or not self.busy:
             return False
         self._idle()
+        self._name_calls()
         return True
 
     def see_context(self, view: ContextView) -> None:
@@ -162,6 +177,7 @@ class SessionFacts:
                 self.mode, self.queue = mode.value, 0
                 self.jobs.clear()
                 self.children.clear()
+                self._asked_by.clear()
             case ModeChanged(mode=mode):
                 self.mode = mode.value
             case ModelChanged(provider=provider, model=model):
@@ -186,6 +202,7 @@ class SessionFacts:
             case TurnFinished():
                 self._turns = False
                 self._idle()
+                self._name_calls()
             case RequestSent(request=request, purpose=purpose):
                 self._purposes[request] = purpose
                 if purpose != "title":  # which nobody waits for
@@ -211,24 +228,29 @@ class SessionFacts:
             case CallFinished(call_id=call):
                 self._calls.pop(call, None)
                 self._name_calls()
-            case ApprovalAsked(request_id=request, tool=tool, seconds=seconds):
-                self._asked[request] = tool
+            case ApprovalAsked(request_id=request, tool=tool, seconds=seconds, asker=asker):
+                (self._asked_by if asker else self._asked)[request] = tool
                 self._wait("approval", tool)
                 self.denied_at = self._clock() + seconds if seconds else 0.0
-            case QuestionAsked(request_id=request) if self._turns:
-                self._asked[request] = ""
+            case QuestionAsked(request_id=request, asker=asker) if self._turns or asker:
+                (self._asked_by if asker else self._asked)[request] = ""
                 self._wait("question")
             case ApprovalAnswered(request_id=request) | QuestionAnswered(request_id=request):
                 self._asked.pop(request, None)
+                self._asked_by.pop(request, None)
                 self._name_calls()
             case _:
                 return False
         return True
 
     def _name_calls(self) -> None:
-        if self._asked or not self.busy:
+        if waiting := next(iter((*self._asked.values(), *self._asked_by.values())), None):
+            self._wait("approval", waiting)
+        if self.asking or not self.busy:
             return
-        if len(self._calls) == 1:
+        if not self._turns and self.doing in ("approval", "question"):
+            self._idle()
+        elif len(self._calls) == 1:
             self._wait("tool", next(iter(self._calls.values())))
         elif self._calls:
             self._wait("tools", str(len(self._calls)))
@@ -243,22 +265,30 @@ class SessionFacts:
                 self.jobs[job] = command
             case JobEnded(job_id=job):
                 self.jobs.pop(job, None)
-            case ChildOpened(child=child, name=name):
-                self.children.add(child)
-                if not self._turns:
+            case ChildOpened(child=child, name=name, kind=kind):
+                self.children[child] = name
+                if kind == "review" and not self._turns:  # which a command waits for
                     self._wait("child", name)
-            case ChildClosed(child=child):
-                self.children.discard(child)
-                self._rest()
+            case ChildProgress(child=child, usage=usage):
+                self._spend_of(child, usage)
+            case ChildClosed(child=child, usage=usage):
+                self.children.pop(child, None)
+                self._spend_of(child, usage)
+                if self.doing == "child":
+                    self._rest()
             case Queued(waiting=waiting) | QueueChanged(waiting=waiting):
                 self.queue = waiting
             case _:
                 return False
         return True
 
+    def _spend_of(self, child: str, usage: Usage) -> None:
+        if usage.cost is not None:
+            self._costs[child], self.currency = usage.cost, usage.currency
+
     def _spend(self, usage: Usage, purpose: str) -> None:
         if usage.cost is not None:
-            self.cost = (self.cost or 0.0) + usage.cost
+            self._own_cost = (self._own_cost or 0.0) + usage.cost
             self.currency = usage.currency
         if purpose not in ONE_SHOT and purpose != "compaction":
             self.context_used = usage.input + usage.output

@@ -140,8 +140,9 @@ class Status(TagLine):
         """The lines that there are."""
         now = self._now()
         above = [_joined(now, self._beside(), width)] if now else []
-        if now and (not self.facts.busy or (self.facts.asking and self.screen.size.height < LOW)):
-            return above  # a question needs the rows of a low screen
+        low = self.facts.asking and self.screen.size.height < LOW  # a question needs the rows of a low screen
+        if now and (low or not (self.facts.busy or self.facts.children)):
+            return above
         return [*above, _joined(self._facts(), self._figures(), width)]
 
     # -------------------------------------------------------------- the upper line
@@ -155,11 +156,14 @@ class Status(TagLine):
             tone = "warning" if facts.asking else "accent"
             seconds, stop = (
                 self._seconds(),
-                words("status.stop_asking" if facts.asking else "status.stop", **self._named),
+                words("status.stop_asking" if facts.turn_asks else "status.stop", **self._named),
             )
             room = self.size.width - 2 - cells(seconds) - cells(stop) - 2 * len(_GAP)
             doing = fit(f"● {self._doing()}", max(room, LEAST_DOING))
             return [(doing, tone, 0), (seconds, "text", 0), (stop, "muted", 1)]
+        if facts.children:
+            stop = words("status.stop_children", **self._named)
+            return [(f"◐ {words('status.children', n=len(facts.children))}", "accent", 0), (stop, "muted", 1)]
         if self._opening:
             return [(words(f"status.{self._opening}"), "muted" if self._opening == "opening" else "error", 0)]
         return []
@@ -188,7 +192,7 @@ class Status(TagLine):
 
     def _beside(self) -> list[Piece]:
         words, facts = self._words, self.facts
-        queue, children = facts.queue, len(facts.children)
+        queue, children = facts.queue, len(facts.children) if facts.busy else 0
         turn = self._clock() - facts.turn_since
         return [
             (words("status.queued", n=queue) if queue else "", "user", 2),

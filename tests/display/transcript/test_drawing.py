@@ -84,12 +84,20 @@ def test_a_long_command_is_never_cut_in_silence() -> None:
 
 
 def test_work_is_one_line_each() -> None:
-    work = Work(kind="child", name="scout", text="find callers", latest="at a.py", started=100.0)
-    assert drawn(work, now=112.0) == ["◐ agent scout find callers — at a.py · 12 s"]
-    work.status, work.seconds, work.latest = "failed", 3.0, "no callers"
-    assert drawn(work) == ["✗ agent scout find callers — no callers · failed, 3.0 s"]
-    work.text = "x" * 500
-    assert len(drawn(work, width=60)) == 1
+    work = Work(kind="child", name="scout", role="explore", text="find callers", started=100.0, steps=3, tokens=4_210)
+    assert drawn(work, width=120, now=112.0) == ["◐ agent scout (explore) find callers · 12 s · 3 steps · 4.2k tokens"]
+    work.call = CallCard(name="read_file", subject="a.py", status="running")
+    assert drawn(work, width=120, now=112.0) == [
+        "◐ agent scout (explore) find callers — Reading a.py · 12 s · 3 steps · 4.2k tokens"
+    ]
+    assert drawn(work, width=40, now=112.0) == ["◐ agent scout Reading a.py · 12 s"]
+    work.status, work.seconds, work.latest, work.call = "failed", 3.0, "no callers", None
+    assert drawn(work, width=120) == ["✗ agent scout (explore) no callers · failed · 3.0 s · 3 steps · 4.2k tokens"]
+    for status, first in (("completed", "✓"), ("cancelled", "■"), ("interrupted", "■"), ("queer", "✗")):
+        work.status = status
+        assert drawn(work)[0].startswith(first)
+    work.text = work.latest = "x" * 500
+    assert [len(drawn(work, width=width)) for width in (20, 40, 60, 80)] == [1, 1, 1, 1]
 
 
 RECEIPTS = [

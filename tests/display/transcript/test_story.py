@@ -155,9 +155,10 @@ def test_ten_agents_have_a_line_each_that_changes_in_place() -> None:
     story = told(events)
     before = [block.id for block in story.settled]
     for number in range(10):
-        story.take(envelopes([ChildProgress(f"c{number}", f"at file {number}")])[0])
+        story.take(envelopes([ChildProgress(f"c{number}", "read_file", f'{{"path": "{number}.py"}}')])[0])
     assert [block.id for block in story.settled] == before
-    assert [block.latest for block in story.settled if isinstance(block, Work)] == [f"at file {n}" for n in range(10)]
+    doing = [block.call and block.call.subject for block in story.settled if isinstance(block, Work)]
+    assert doing == [f"{number}.py" for number in range(10)]
     assert story.touched == set(before)
 
 

@@ -1,8 +1,9 @@
 """The reports about context, cost and tools."""
 
 from codewhale.protocol.errors import CodeWhaleError
-from codewhale.protocol.ops import Limits, SessionUsage
+from codewhale.protocol.ops import Limits, SessionStatus, SessionUsage
 from codewhale.protocol.views import GetContext, GetTools
+from support.tuiapp import STATUS
 from support.tuiscreens import HOSTILE, context_view, opened, tools_view, usage_view
 
 EMPTY = {"calls": 0, "unpriced": 0, "input": 0, "output": 0, "cost": {}, "saved": {}, "hit_rate": None}
@@ -17,7 +18,7 @@ async def test_the_context_is_one_bar_of_the_window_and_a_table() -> None:
     layers = (("system text", 4_000), ("instruction files", 2_000), ("tools", 6_000), ("compacted", 3_000),
               ("your messages", 5_000), ("tool results", 10_000))  # fmt: skip
     view = context_view(window=60_000, reserved=6_000, spendable=54_000, used=30_000, layers=layers)
-    async with opened("context", {GetContext: view}, size=(100, 40)) as stage:
+    async with opened("context", {GetContext: view, SessionStatus: STATUS}, size=(100, 40)) as stage:
         text = await stage.shown("grey-1 at parrot", "60,000 tokens", "30,000 of 54,000 tokens used, 55 %")
         assert bar_of(text) == "█" * 4 + "▓" * 6 + "█" * 2 + "▓" * 3 + "█" * 15 + "░" * 24 + "▒" * 6
         flat = [" ".join(line.strip("│ ").split()) for line in text.splitlines()]
@@ -29,7 +30,7 @@ async def test_the_context_is_one_bar_of_the_window_and_a_table() -> None:
 
 async def test_a_context_whose_layers_are_estimates_fills_just_what_is_used() -> None:
     view = context_view(used=30_000, layers=(("tools", 1_000), ("answers", 2_000)), compactions=0)
-    async with opened("context", {GetContext: view}, size=(100, 40)) as stage:
+    async with opened("context", {GetContext: view, SessionStatus: STATUS}, size=(100, 40)) as stage:
         text = await stage.shown("counted by the provider")
         bar = bar_of(text)
         assert len(bar) == 60 and abs(bar.count("▓") - 9) <= 1 and abs(bar.count("█") - 19) <= 1
@@ -38,10 +39,12 @@ async def test_a_context_whose_layers_are_estimates_fills_just_what_is_used() ->
 
 async def test_a_context_that_is_overfull_or_empty() -> None:
     odd = context_view(used=90_000, spendable=0, layers=((HOSTILE, 5),), threshold=0, calibrated=False, model=HOSTILE)
-    async with opened("context", {GetContext: odd}) as stage:
+    async with opened("context", {GetContext: odd, SessionStatus: STATUS}) as stage:
         await stage.shown("Automatic compaction is off", "estimated")
         stage.clean()
-    async with opened("context", {GetContext: context_view(layers=())}, language="zh-Hans") as stage:
+    async with opened(
+        "context", {GetContext: context_view(layers=()), SessionStatus: STATUS}, language="zh-Hans"
+    ) as stage:
         await stage.shown("对话", "空闲", "词元")
 
 

@@ -11,8 +11,24 @@ from codewhale.protocol.views import SessionSummary
 from codewhale.session.store import SessionStore
 
 
-def summaries(home: str, workspace: str = "") -> list[SessionSummary]:
-    return _store(home).summaries(workspace)
+def summaries(home: str, workspace: str = "", *, owned: bool = False) -> list[SessionSummary]:
+    """The rows of a listing; with `owned` those that work for another one behind it, or behind all where it is gone."""
+    store = _store(home)
+    roots = store.summaries(workspace)
+    if not owned:
+        return roots
+    every = store.summaries(owned=True)
+    rows = [row for root in roots for row in (root, *_works_for(root.id, every))]
+    known = {row.id for row in every}
+    return [*rows, *(row for row in every if row.owner and row.owner not in known)]
+
+
+def _works_for(owner: str, rows: Sequence[SessionSummary]) -> Iterator[SessionSummary]:
+    """Of rows, newest first, those that work for a session, each before those that work for it, oldest first."""
+    for row in reversed(rows):
+        if row.owner == owner:
+            yield row
+            yield from _works_for(row.id, rows)
 
 
 def resolve(home: str, name: str) -> str:
@@ -48,8 +64,12 @@ def request_body(home: str, session: str, number: int) -> bytes | None:
 
 
 def remove(home: str, sessions: Sequence[str]) -> None:
-    """Remove sessions by their whole ids. Raises SessionBusyError when one is open, and then none is removed."""
-    _store(home).remove(sessions)
+    """Remove sessions by their whole ids, and all that work for them. Raises SessionBusyError when one is open: then
+    none is removed."""
+    store = _store(home)
+    every = store.summaries(owned=True)
+    below = [row.id for session in sessions for row in _works_for(session, every)]
+    store.remove(list(dict.fromkeys((*sessions, *below))))
 
 
 def _store(home: str) -> SessionStore:

@@ -45,7 +45,7 @@ def usage_stats(home: str, workspace: str = "", since: str = "") -> dict[str, An
     `unreadable` counts sessions that could not be read."""
     store = SessionStore(home, SystemClock())
     sums = _Sums(since)
-    for row in store.summaries(workspace):
+    for row in store.summaries(workspace, owned=True):
         if row.updated < since:
             continue
         try:

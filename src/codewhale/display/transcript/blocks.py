@@ -115,10 +115,12 @@ class AskRecord(TranscriptBlock, gc=False):
     state: str = "open"
     rows: tuple[tuple[str, str], ...] = ()
     card: bool = False
+    asker: str = ""
 
 
 class Work(TranscriptBlock, gc=False):
-    """What goes on beside the turn, in one line: `kind` is child or job. `latest` is what it told last."""
+    """What goes on beside the turn, in one line: `kind` is child or job. `latest` is what it told last; a child has a
+    `role`, the call that it makes, and counts."""
 
     kind: str = "child"
     key: str = ""
@@ -129,6 +131,10 @@ class Work(TranscriptBlock, gc=False):
     started: float = 0.0
     seconds: float = -1.0
     exit_code: int | None = None
+    role: str = ""
+    call: CallCard | None = None
+    steps: int = 0
+    tokens: int = 0
 
 
 class NoteBlock(TranscriptBlock, gc=False):

@@ -37,6 +37,9 @@ VERBS = {
     "note": ("note",),
     "revert": ("revert_turn",),
     "validate": ("validate_data",),
+    "open_agent": ("agent_open", "tool_agent"),
+    "see_agent": ("agent_eval",),
+    "close_agent": ("agent_close",),
 }  # fmt: skip
 _VERB_OF = {tool: verb for verb, tools in VERBS.items() for tool in tools}
 # Calls whose subject is the command that their display names.

@@ -42,6 +42,13 @@ _MOST_GROWING = 8
 _LEVELS = {"warning": ("! ", "warning"), "error": ("✗ ", "error")}
 _ENDINGS = {"done": "success", "denied": "warning", "interrupted": "warning", "budget": "warning"}
 _PLAIN_WIDTH = 1_000
+# The columns of a child's task beside what it does.
+_ABOUT = 40
+_GOOD, _BAD, _STOPPED = ("✓", "success"), ("✗", "error"), ("■", "warning")
+_WORK = {
+    "completed": _GOOD, "done": _GOOD, "ok": _GOOD, "failed": _BAD, "infra": _BAD, "timedout": _BAD, "denied": _BAD,
+    "budget": _BAD, "cancelled": _STOPPED, "interrupted": _STOPPED, "killed": _STOPPED, "stale": _STOPPED,
+}  # fmt: skip
 
 
 class Drawer:
@@ -158,6 +165,7 @@ class Drawer:
             head = words("transcript.question", state=state)
         else:
             head = words(f"transcript.{block.kind}", tool=one_row(block.subject), state=state)
+        head = words("asking.by", asker=one_row(block.asker), title=head) if block.asker else head
         lines = wrap([(f"{glyph} ", colour), (head, "text")], view.width, (), (_INDENT,))
         rows = [(name, row) for name, text in block.rows for row in _asked_rows(block, name, text)]
         most = OPENED if view.opened else _ASKED_ROWS
@@ -170,28 +178,47 @@ class Drawer:
         return lines
 
     def _work(self, block: Work, view: DrawOptions) -> list[StyledLine]:
-        running = block.status == RUNNING
-        good = block.status.lower() in ("done", "completed", "ok")
-        glyph, colour = ("◐", "accent") if running else (("✓", "success") if good else ("✗", "error"))
-        name = one_row(block.name)
-        label = f"{self._words(f'transcript.{block.kind}')} {name}"
-        if running:
-            seconds = view.now - block.started if view.now and block.started else 0.0
-            end = time_text(self._words, seconds) if seconds >= 1 else ""
+        glyph, colour = ("◐", "accent") if block.status == RUNNING else _WORK.get(block.status.lower(), ("✗", "error"))
+        label = f"{self._words(f'transcript.{block.kind}')} {one_row(block.name)}"
+        role = f"({one_row(block.role)}) " if block.role else ""
+        first: list[Span] = [(f"{glyph} ", colour), (f"{fit(label, max(8, view.width // 3))} ", "text bold")]
+        ends_with = self._work_ends(block, view.now)
+        text, now = (one_row(part) for part in self._at_work(block))
+        if view.opened:
+            text = " — ".join(filter(None, (one_row(block.text), now)))
+            tail = [(f" · {end}", "muted") for end in ends_with]
+            return wrap([*first, (role, "muted"), (text, "text"), *tail], view.width, (), (_INDENT,))
+        taken = sum(cells(part) for part, _ in first)
+        if now and taken + cells(text) + sum(cells(end) + 3 for end in ends_with) > view.width:
+            text = now
+        least = taken + min(cells(text), max(_LEAST_TEXT, view.width // 3))
+        while ends_with and least + sum(cells(end) + 3 for end in ends_with) > view.width:
+            ends_with.pop()
+        role = role if least + sum(cells(end) + 3 for end in ends_with) + cells(role) <= view.width else ""
+        tail = [(f" · {end}", "muted") for end in ends_with]
+        room = view.width - taken - cells(role) - sum(cells(part) for part, _ in tail)
+        return [StyledLine((*first, (role, "muted"), (fit(text, room), "text"), *tail))]
+
+    def _at_work(self, block: Work) -> tuple[str, str]:
+        """What it is about with what it does now, and that alone; what a child came to stands alone."""
+        now = call_text(self._words, block.call) if block.call is not None else block.latest
+        if block.kind != "child" or not now:
+            return " — ".join(filter(None, (block.text, now))), ""
+        return (f"{fit(one_row(block.text), _ABOUT)} — {now}" if block.status == RUNNING else now), now
+
+    def _work_ends(self, block: Work, now: float) -> list[str]:
+        """How it stands, for how long, and what it has used; the first of them says most."""
+        words, state = self._words, block.status.lower()
+        seconds = block.seconds
+        if block.status == RUNNING:
+            seconds = now - block.started if now and block.started else 0.0
+            said = [time_text(words, seconds)] if seconds >= 1 else [] if now else [words("transcript.work_running")]
         else:
             code = f" {block.exit_code}" if block.exit_code else ""
-            end = f"{one_row(block.status).lower()}{code}"
-            end += f", {time_text(self._words, block.seconds)}" if block.seconds >= 0 else ""
-        text = f"{block.text} — {block.latest}" if block.latest else block.text
-        first: list[Span] = [(f"{glyph} ", colour), (f"{fit(label, max(8, view.width // 3))} ", "text bold")]
-        tail: list[Span] = [(f" · {end}", "muted")] if end else []
-        if view.opened:
-            return wrap([*first, (one_row(text), "text"), *tail], view.width, (), (_INDENT,))
-        room = view.width - sum(cells(part) for part, _ in (*first, *tail))
-        if room < _LEAST_TEXT:
-            left = view.width - sum(cells(part) for part, _ in first)
-            return [StyledLine((*first, (fit(end or text, left), "muted")))]
-        return [StyledLine((*first, (fit(one_row(text), room), "text"), *tail))]
+            said = [f"{words(f'transcript.work_{state}') if state in _WORK else one_row(state)}{code}"]
+            said += [time_text(words, seconds)] if seconds >= 0 else []
+        said += [words("transcript.steps", n=block.steps)] if block.steps else []
+        return [*said, *([words("transcript.tokens", n=rounded(block.tokens))] if block.tokens > 0 else [])]
 
     def _note(self, block: NoteBlock, view: DrawOptions) -> list[StyledLine]:
         if block.key == "told" and not view.opened:

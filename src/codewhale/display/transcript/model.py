@@ -117,6 +117,8 @@ class TranscriptModel:
         self._next_live = -1
         self._turn_began = 0.0
         self.work: dict[str, Work] = {}
+        self._children: dict[str, str] = {}
+        self._used: dict[str, int] = {}  # tokens, by child, when its last task had ended
         self._shell: CallCard | None = None
         self._exploring: Explored | None = None
         self._thoughts: list[TextBlock] = []
@@ -134,7 +136,7 @@ class TranscriptModel:
             Rewound: self._rewound,
             AnswerStreamed: self._answer_streamed,
             ChildOpened: self._child_opened,
-            ChildProgress: lambda event, _: self._told(f"child {event.child}", event.text),
+            ChildProgress: self._child_progress,
             ChildClosed: self._child_closed,
             JobStarted: self._job_started,
             JobOutput: lambda event, _: self._told(f"job {event.job_id}", event.text),
@@ -265,6 +267,9 @@ class TranscriptModel:
             thought = next((block for block in self.settled[first:] if _is_thought(block)), None)
             if isinstance(thought, TextBlock):
                 thought.seconds = event.thought
+        elif event.child:
+            name = self._children.get(event.child, "")
+            self.settle(NoteBlock(key="reported", values={"name": name}, detail=message.text))
         elif message.role == "user":
             self._user_message(message)
 
@@ -370,7 +375,21 @@ class TranscriptModel:
 
     def _child_opened(self, event: ChildOpened, envelope: Envelope) -> None:
         text = one_line(event.objective, 200)
-        self._begin_work(Work(kind="child", key=event.child, name=event.name, text=text), envelope)
+        self._children[event.child] = event.name
+        self._begin_work(Work(kind="child", key=event.child, name=event.name, text=text, role=event.role), envelope)
+
+    def _child_progress(self, event: ChildProgress, envelope: Envelope) -> None:
+        work = self.work.get(f"child {event.child}")
+        if work is not None:
+            if event.tool:
+                work.call = CallCard(name=event.tool, status=RUNNING)
+                _set_arguments(work.call, event.arguments)
+            self._count_child(work, event)
+
+    def _count_child(self, work: Work, event: ChildProgress | ChildClosed) -> None:
+        work.steps = event.steps
+        work.tokens = event.usage.input + event.usage.output - self._used.get(event.child, 0)
+        self.touch(work)
 
     def _job_started(self, event: JobStarted, envelope: Envelope) -> None:
         text = one_line(event.command, 200)
@@ -391,9 +410,10 @@ class TranscriptModel:
     def _child_closed(self, event: ChildClosed, envelope: Envelope) -> None:
         work = self.work.pop(f"child {event.child}", None)
         if work is not None:
-            work.status, work.latest = event.status, one_line(event.summary, _MOST_LATEST)
+            work.status, work.latest, work.call = event.status, one_line(event.summary, _MOST_LATEST), None
             work.seconds = max(0.0, seconds_of(envelope.at) - work.started)
-            self.touch(work)
+            self._count_child(work, event)
+            self._used[event.child] = event.usage.input + event.usage.output
 
     def _job_ended(self, event: JobEnded, envelope: Envelope) -> None:
         work = self.work.pop(f"job {event.job_id}", None)
@@ -567,9 +587,10 @@ class TranscriptModel:
         asked = AskRecord(
             request_id=event.request_id, kind="approval", subject=event.tool, reason=event.reason, rows=rows
         )
+        asked.asker = event.asker
         if event.kind == "elevation":
             asked.kind = "elevation"
-        card = self.open_calls.get(event.call_id)
+        card = None if event.asker else self.open_calls.get(event.call_id)  # whose ids are others
         asked.card = card is not None
         self._ask(asked)
         if card is not None:
@@ -602,7 +623,7 @@ class TranscriptModel:
     def _question_asked(self, event: QuestionAsked, envelope: Envelope) -> None:
         rows = tuple((str(row.get("question") or row.get("header") or ""), "") for row in event.questions)
         asked = AskRecord(request_id=event.request_id, kind="question", rows=rows)
-        asked.subject = "\n".join(str(row.get("id", "")) for row in event.questions)
+        asked.subject, asked.asker = "\n".join(str(row.get("id", "")) for row in event.questions), event.asker
         self._ask(asked)
 
     def _question_answered(self, event: QuestionAnswered, envelope: Envelope) -> None:

@@ -23,7 +23,7 @@ from codewhale.display.asks import (
     spans,
 )
 from codewhale.display.palette import Palette
-from codewhale.display.text import Span, Spans, fit, flat, wrap_whole
+from codewhale.display.text import Span, Spans, cells, fit, flat, wrap_whole
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import ApprovalAsked, Envelope
@@ -125,7 +125,7 @@ class ApprovalCard(AskCard):
             if not (isinstance(subject, PathSubject) and subject.path in diffs):
                 lines += self._subject(subject, width)
         for block in ask.display:
-            lines += block_lines(block, width)
+            lines += block_lines(block, width, self.words)
         return lines or bare_lines(ask.tool, self.arguments, self.words("asking.no_arguments"), width)
 
     def _subject(self, subject: Subject, width: int) -> list[Spans]:
@@ -146,7 +146,7 @@ class ApprovalCard(AskCard):
 
     def _named(self, key: str, what: str, width: int) -> list[Spans]:
         name = self.words(key)
-        first, *rest = exact_lines(what, width - len(name) * 2, first="")
+        first, *rest = exact_lines(what, width - cells(name) - 1, first="")
         return [((f"{name} ", "muted"), *first), *rest]
 
     def _facts(self) -> Iterable[Spans]:
@@ -195,7 +195,8 @@ class ApprovalCard(AskCard):
             return
         yield moves(self.PANEL, words("asking.move"), keys)
         yield hint("approval.choose", words("asking.choose"), keys)
-        yield hint("approval.cancel", words("asking.go_back" if self.granting else "asking.cancel"), keys)
+        cancel = "go_back" if self.granting else "cancel_child" if self.ask.asker else "cancel"
+        yield hint("approval.cancel", words(f"asking.{cancel}"), keys)
         if self.folded or self.expanded:
             yield hint("app.pager", words("asking.fold" if self.expanded else "asking.expand"), keys)
         yield hint("approval.leave", words("asking.leave"), keys)

@@ -191,8 +191,10 @@ class AskCard(Leafed, Vertical, can_focus=True):
     # -------------------------------------------------------------- drawing
 
     def retitle(self, text: str) -> None:
-        """Set the title; no markup is read from it."""
-        self.border_title = Content(flat(text, 100))
+        """Set the title, behind the name of a child that asks; no markup is read from it."""
+        asker = str(getattr(self.envelope.event, "asker", ""))
+        title = self.words("asking.by", asker=flat(asker, 60), title=text) if asker else text
+        self.border_title = Content(flat(title, 160))
 
     def place(self, number: int, count: int) -> None:
         said = self.words("asking.waiting", number=number, count=count) if count > 1 else ""

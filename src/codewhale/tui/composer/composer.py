@@ -147,7 +147,7 @@ class Composer(Widget, can_focus=False):
         self._mode = ""
         self.idle_hint = ""
         self.busy = False
-        self._children: set[str] = set()
+        self._children: dict[str, str] = {}  # by session, with their kinds
         self._whole = False
         self.asked = False
         self._editor = editor
@@ -529,11 +529,11 @@ class Composer(Widget, can_focus=False):
             case TurnFinished() | SessionResumed():
                 self._set_busy(False)
                 self._unhint("interrupting")
-            case ChildOpened(child=child):
-                self._children.add(child)
+            case ChildOpened(child=child, kind=kind):
+                self._children[child] = kind
             case ChildClosed(child=child):
-                self._children.discard(child)
-                self._unhint("interrupting")
+                self._children.pop(child, None)
+                self._unhint("stopping_children")
             case Queued() | QueueChanged():
                 pass
             case _:
@@ -651,8 +651,10 @@ class Composer(Widget, can_focus=False):
             self._completer.refuse(self.text.content)
         elif not self.text.selection.is_empty:
             self.text.move_cursor(self.text.cursor_location)
-        elif self.busy or self._children:
-            self.hint("interrupting")
+        elif self.busy or "review" in self._children.values() or (self._children and self.empty):
+            count = len(self._children)
+            name = "stopping_children" if not self.busy else "interrupting_children" if count else "interrupting"
+            self.hint(name, n=count)
             self.run_worker(self._tell(Interrupt(self._store.session)))
         elif self.text.content or self._now:
             self._put_aside()

@@ -4,7 +4,7 @@ import json
 import re
 import time
 from collections.abc import Iterable, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from textual import events, on
 from textual.binding import BindingType
@@ -51,6 +51,7 @@ class JobsCentre(Leafed, Frame):
     """The jobs above, the end of the output of the one at hand below."""
 
     PANEL = "jobs"
+    EVENTS: ClassVar[tuple[type, ...]] = (JobStarted, JobOutput, JobEnded)
     BINDINGS: ClassVar[list[BindingType]] = bindings("jobs")
     HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
         ("jobs.output", "jobs.output"),
@@ -83,7 +84,7 @@ class JobsCentre(Leafed, Frame):
     def body(self) -> Iterable[Widget]:
         yield self.list
         yield self.page
-        yield Field(placeholder=self.words("jobs.line"), id="stdin", max_length=10_000)
+        yield Field(placeholder=self.words(f"{self.PANEL}.line"), id="stdin", max_length=10_000)
 
     def hints(self) -> tuple[tuple[str, str], ...]:
         if self.has_class("writing"):
@@ -99,11 +100,11 @@ class JobsCentre(Leafed, Frame):
     async def _first(self) -> None:
         self.say(self.words("frame.loading"))
         if await self.load():
-            self.say("" if self.list.current is not None else self.words("jobs.none"))
+            self.say("" if self.list.current is not None else self.words(f"{self.PANEL}.none"))
 
     def take(self, envelope: Envelope) -> None:
-        """Something happened in a session: look soon where it is about a job."""
-        if isinstance(envelope.event, JobStarted | JobOutput | JobEnded) and not self._soon:
+        """Something happened in a session: look soon where it is about what is listed."""
+        if isinstance(envelope.event, self.EVENTS) and not self._soon:
             self._soon = True
             once(self, SOON_SECONDS, self._look_again)
 
@@ -112,19 +113,30 @@ class JobsCentre(Leafed, Frame):
         self.work(self.load)
 
     async def load(self) -> bool:
-        """Get the jobs again; whether that went well."""
+        """Get the rows again; whether that went well."""
         said = self.said
-        rows: Sequence[JobRow] | None = await self.ask(self.context.query(ListJobs(self.context.session)))
+        rows = await self.rows()
         if rows is None:
             return False
         self.say(said)
-        if self.has_class("writing") and not any(row.id == self._at() and row.status == "Running" for row in rows):
+        if self.has_class("writing") and not any(row.key == self._at() and self.writable(row.value) for row in rows):
             self._close_line()
-        self.list.show(unranked([self._item(row) for row in rows[:MOST_JOBS]]), self._at())
+        self.list.show(unranked(rows[:MOST_JOBS]), self._at())
         self._show_hints()
-        running = sum(row.status == "Running" for row in rows)
-        self.retitle(self.words("jobs.running", n=running) if rows else "")
+        running = sum(self.runs(row.value) for row in rows)
+        self.retitle(self.words(f"{self.PANEL}.running", n=running) if rows else "")
         return True
+
+    async def rows(self) -> Sequence[Item] | None:
+        jobs: Sequence[JobRow] | None = await self.ask(self.context.query(ListJobs(self.context.session)))
+        return None if jobs is None else [self._item(row) for row in jobs]
+
+    def runs(self, row: Any) -> bool:
+        return bool(row.status == "Running")
+
+    def writable(self, row: Any) -> bool:
+        """Whether it takes a line."""
+        return self.runs(row)
 
     def _at(self) -> str:
         return self.list.current.key if self.list.current is not None else self.argument
@@ -139,18 +151,25 @@ class JobsCentre(Leafed, Frame):
     # -------------------------------------------------------------- the one at hand
 
     @property
-    def job(self) -> JobRow | None:
+    def job(self) -> Any:
+        """What the row at the cursor stands for, or None."""
         return self.list.current.value if self.list.current is not None else None
 
     @on(RowList.Moved)
     def _moved(self) -> None:
+        self.show_at_hand()
+
+    def show_at_hand(self) -> None:
         row = self.job
-        shown = (row.id, row.tail) if row is not None else ("", "")
-        if shown == self._shown:
-            return
+        shown = (self._at(), row.tail) if row is not None else ("", "")
+        if shown != self._shown:
+            self.show_output(shown, self._output(row) if row is not None else ())
+
+    def show_output(self, shown: tuple[str, str], lines: Sequence[Spans]) -> None:
+        """Show this of a row; what was at its end stays there."""
         follow = self._shown[0] != shown[0] or self.page.at_end()
         self._shown = shown
-        self.page.show(self._output(row) if row is not None else (), end=follow)
+        self.page.show(lines, end=follow)
 
     def _output(self, row: JobRow) -> Sequence[Spans]:
         where = f"  ({flat(row.cwd)})" if row.cwd not in ("", ".") else ""
@@ -188,23 +207,33 @@ class JobsCentre(Leafed, Frame):
         row = self.job
         if row is None:
             return
-        if row.status != "Running":
-            self.say(self.words("jobs.ended_already"))
-        elif self._stopping != row.id:
-            self._stopping = row.id
+        if not self.runs(row):
+            self.say(self.words(f"{self.PANEL}.ended_already"))
+        elif self._stopping != self._at():
+            self._stopping = self._at()
             press = first_key("jobs.stop", self.context.keys)
-            self.say(self.words("jobs.again", press=press, job=flat(row.id, 40)), "warning")
+            self.say(self.words(f"{self.PANEL}.again", press=press, job=flat(self.called(row), 40)), "warning")
         else:
             self._stopping = ""
-            self.work(lambda: self._run(f"/jobs cancel {row.id}"), "act")
+            self.work(lambda: self.end(row), "act")
+
+    def called(self, row: Any) -> str:
+        return str(row.id)
+
+    async def end(self, row: Any) -> None:
+        await self._run(f"/jobs cancel {row.id}")
+
+    async def send(self, row: Any, text: str) -> None:
+        """Hand a line that was written to what is at hand."""
+        await self._run(f"/jobs stdin {row.id} {text}")
 
     def action_write(self) -> None:
-        if self.job is not None and self.job.status == "Running":
+        if self.job is not None and self.writable(self.job):
             self.set_class(True, "writing")
             self._show_hints()
             self.query_one("#stdin", Input).focus()
         else:
-            self.say(self.words("jobs.takes_none"))
+            self.say(self.words(f"{self.PANEL}.takes_none"))
 
     def action_end_input(self) -> None:
         row = self.job
@@ -218,7 +247,7 @@ class JobsCentre(Leafed, Frame):
         row, text = self.job, event.value
         event.input.value = ""
         if row is not None:
-            self.work(lambda: self._run(f"/jobs stdin {row.id} {text}"), "act")
+            self.work(lambda: self.send(row, text), "act")
 
     async def _run(self, line: str) -> None:
         said: CommandOutput | None = await self.ask(self.context.submit(RunCommand(self.context.session, line)))

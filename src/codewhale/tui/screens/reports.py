@@ -16,7 +16,7 @@ from codewhale.display.transcript.code import Highlighter, diff_lines, diff_rows
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import DiffBlock
 from codewhale.protocol.events import Envelope, ProgressShown
-from codewhale.protocol.ops import CommandOutput, RunCommand, SessionUsage, UsageView
+from codewhale.protocol.ops import CommandOutput, RunCommand, SessionStatus, SessionUsage, UsageView
 from codewhale.protocol.views import ContextView, GetContext, GetDiff, GetTools, ToolsView
 from codewhale.tui.keys import bindings
 from codewhale.tui.screens.context import ScreenContext
@@ -207,7 +207,11 @@ class ContextReport(ReportScreen):
 
     async def report(self) -> Sequence[Spans] | None:
         view: ContextView | None = await self.ask(self.context.query(GetContext(self.context.session)), "frame.loading")
-        return None if view is None else list(self._lines(view))
+        status = None if view is None else await self.ask(self.context.query(SessionStatus(self.context.session)))
+        if view is None or status is None:
+            return None
+        names = ", ".join(flat(name, 40) for name in status.children)
+        return [*self._lines(view), *([named(self.words("context.children"), names)] if names else [])]
 
     def _lines(self, view: ContextView) -> Iterable[Spans]:
         words = self.words
@@ -311,6 +315,8 @@ class CostReport(ReportScreen):
             rate = float(total["hit_rate"])
             yield (*named(words("cost.cached"), f"{rate:.1%}  "), *bar(rate, 1.0, tone="success"))
         yield from self._bounds(view)
+        if view.children.get("calls"):
+            yield named(words("cost.children"), self._cost(view.children))
         if len(view.models) > 1:
             yield ()
             for row in view.models:

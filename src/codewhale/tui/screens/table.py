@@ -12,9 +12,9 @@ if TYPE_CHECKING:
     from codewhale.tui.screens.reports import ProgressPanel
 
 SCREENS = (
-    "config", "console", "context", "cost", "diff", "firstrun", "help", "jobs", "keys", "leave", "login", "models",
-    "palette", "providers", "remember", "report", "restore", "rewind", "rewind_parts", "sessions", "tools", "undo",
-    "yolo",
+    "agents", "config", "console", "context", "cost", "diff", "firstrun", "help", "jobs", "keys", "leave", "login",
+    "models", "palette", "providers", "remember", "report", "restore", "rewind", "rewind_parts", "sessions", "tools",
+    "undo", "yolo",
 )  # fmt: skip
 
 
@@ -30,6 +30,10 @@ def load(name: str) -> "type[Frame]":
             from codewhale.tui.screens.pickers import SCREENS as pickers
 
             return pickers[name]
+        case "agents":
+            from codewhale.tui.screens.agents import SCREENS as agents
+
+            return agents[name]
         case "jobs" | "console":
             from codewhale.tui.screens.jobs import SCREENS as jobs
 

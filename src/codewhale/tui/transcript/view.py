@@ -14,7 +14,7 @@ from textual.message import Message
 
 from codewhale.display.palette import Palette
 from codewhale.display.text import PROSE, StyledLine
-from codewhale.display.transcript.blocks import CallCard, Explored, NoteBlock, Receipt, TextBlock, TranscriptBlock
+from codewhale.display.transcript.blocks import CallCard, Explored, NoteBlock, Receipt, TextBlock, TranscriptBlock, Work
 from codewhale.display.transcript.model import TranscriptModel, counts_seconds
 from codewhale.display.words import Words
 from codewhale.protocol.events import Envelope, TurnStarted
@@ -173,6 +173,13 @@ class Transcript(Pane):
             super().__init__()
             self.path = path
             self.line = line
+
+    class OpenAgent(Message):
+        """The transcript of an agent, by its session, is to be shown."""
+
+        def __init__(self, session: str) -> None:
+            super().__init__()
+            self.session = session
 
     class Copied(Message):
         """Something was put into the clipboard: what it is, in words, and its size in characters. `whole` is False
@@ -543,6 +550,8 @@ class Transcript(Pane):
         seen = dict.fromkeys(index for index, _ in reversed(self.seen)) if self.cursor < 0 else {}
         calls = (index for index in seen if isinstance(self.source.block(index), CallCard | Explored))
         at = next(calls, self.chosen)
-        if at >= 0:
-            block = self.source.block(at)
+        block = self.source.block(at) if at >= 0 else None
+        if isinstance(block, Work) and block.kind == "child":
+            self.post_message(self.OpenAgent(block.key))
+        elif block is not None:
             self.app.push_screen(Pager.of_block(self.source.model, block, self._words, self._palette, self.context))
