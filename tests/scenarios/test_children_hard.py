@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from codewhale.protocol.children import ListChildren, TellChild
-from codewhale.protocol.events import CallFinished, ChildClosed, ChildOpened, MessageAdded, TurnFinished
+from codewhale.protocol.events import CallFinished, ChildClosed, ChildOpened, ChildReleased, MessageAdded, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CloseSession, Interrupt, Limits, OpenSession, RunCommand, SendMessage, SetMode
 from codewhale.testing import Harness, harness
@@ -70,6 +70,32 @@ async def test_an_end_that_waits_is_told_before_the_next_task_begins(home: Path,
         said = reports(events)
         assert ["count 1" in said[0], "count 2" in said[1]] == [True, True] and len(said) == 2
         assert kinds == [ChildOpened, ChildClosed, MessageAdded] * 2
+
+
+async def test_an_end_that_waits_is_told_before_the_name_is_released(home: Path, workspace: Path) -> None:
+    def model(request: dict[str, Any]) -> Turn:
+        if any(word.startswith("Count") for word in users(request)):
+            return {"text": "SUMMARY: one"}
+        wait = {"name": "exec_shell", "arguments": {"command": "while [ ! -e go ]; do sleep 0.05; done"}}
+        close = {"name": "agent_close", "arguments": {"name": "counter"}}
+        return [
+            {"calls": [opening("Count", name="counter", role="explore")]},
+            {"calls": [wait, close]},
+            {"text": "So."},
+        ][answers(request)]
+
+    async with harness(home, workspace, [model] * 20) as here:
+        session = await here.open(mode=Mode.YOLO, authority=Authority.AUTO)
+        turn = asyncio.create_task(here.turn("Start", session))
+        await wait_for(lambda: any(isinstance(one, ChildClosed) for one in log(here, session)))
+        (workspace / "go").write_text("")
+        events = await asyncio.wait_for(turn, 30)
+        known = [(one.name, one.metadata.get("reported_children")) for one in events if isinstance(one, CallFinished)]
+        assert len(reports(events)) == 1 and known[-1] == ("agent_close", [])
+        kinds = [type(one) for one in events]
+        assert kinds.index(ChildReleased) > next(
+            at for at, one in enumerate(events) if isinstance(one, MessageAdded) and one.child
+        )
 
 
 async def test_children_of_a_child_that_an_earlier_process_left_are_told_of_when_it_goes_on(

@@ -358,6 +358,8 @@ class Children:
         return self._stands(self._engine.session(parent), session)
 
     async def release(self, parent: str, name: str) -> ChildView:
+        if self.view(parent, name).over:
+            self._engine.queue(parent).take_reports()  # a result outlives its name, whatever becomes of this call
         view = await self.stop(parent, name)
         owner = self._engine.session(parent)
         owner.emit(ChildReleased(view.session))
