@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.lib.clock import SystemClock
 from codewhale.protocol.children import ListChildren, TellChild
+from codewhale.protocol.events import RequestSent
 from codewhale.session.prefixcache import common_prefix
+from codewhale.session.store import SessionStore
 from support.answers import DIALECTS, answer_bytes
 from support.wire import Reply
 from support.wired import Wired, wired
@@ -41,9 +44,13 @@ async def test_a_fork_and_each_of_its_wakings_extend_what_was_sent_before(
         for number in range(3):
             await agent.client.submit(TellChild(agent.session, "scout", f"Once more, the time {number}"))
             await over(agent)
+        (view,) = await agent.client.query(ListChildren(agent.session))
         bodies = [request.body for request in agent.wire.requests]
     childs = [body for body in bodies if b"<role name=" in body]
     before = [[body for body in bodies if body not in childs][1], *childs]
     assert len(before) == 5
     for one, other in pairwise(before):
         assert common_prefix(one, other) == one.rindex(b"]")  # the end of its messages
+    log = SessionStore(str(home), SystemClock()).read(view.session)
+    expected = [one.event.expected_hit for one in log if isinstance(one.event, RequestSent)]
+    assert expected[-4:] == [one.rindex(b"]") for one in before[:-1]]
