@@ -143,3 +143,14 @@ def test_the_input_of_a_command_is_part_of_what_is_asked() -> None:
     )
     lines = PlainAsks(Words("en")).take(envelopes([event])[0])
     assert any("$ sh" in line for line in lines) and any("its input touch\\x1b made" in line for line in lines)
+
+
+def test_who_asks_is_named_where_it_is_an_agent() -> None:
+    asks = PlainAsks(Words("en"))
+    ask = ApprovalAsked("r1", "c1", "exec_shell", (CommandSubject("make"),), "runs a program", asker="general one")
+    question = QuestionAsked("q1", ({"id": "a", "header": "Which", "question": "This?", "options": []},), "explore two")
+    first, second = envelopes([ask, question])
+    assert asks.take(first)[0] == "general one asks: Run this command?"
+    assert asks.take(second) == []  # one after another
+    asks.reply("y")
+    assert asks.ask()[0] == "explore two asks: Which: This?"

@@ -119,7 +119,7 @@ def test_their_questions_stand_where_the_person_is_one_after_another(on_terminal
         term.sees("general one asks: Run this command?", "1 of 2", "no, and stop this agent")
         term.sees("Opened both.", "Waiting for your approval", "enter answer")
         # One that is stopped asks no more, and the next question stands in its place.
-        term.type("\x1ba")
+        term.type("\x1bg")
         term.sees("Agents · 2 running")
         term.type("xx")
         term.sees("one was stopped.")
