@@ -160,7 +160,7 @@ async def live(folder: Path, seed: int, last: bool) -> None:
 
 def parent_of(folder: Path) -> str:
     rows = SessionStore(str(folder / "home"), SystemClock()).summaries() if (folder / "home").exists() else []
-    return next((row.id for row in rows if not row.owner and row.turns), "")
+    return next((row.id for row in rows if row.turns), "")
 
 
 # ---------------------------------------------------------------------- the one that kills
@@ -234,7 +234,7 @@ class Told:
 def judge(folder: Path, ended: bool) -> tuple[list[str], bool]:
     """What is wrong after a life, and whether an end stood between its record and its delivery."""
     store, faults, between = SessionStore(str(folder / "home"), SystemClock()), list[str](), False
-    for row in store.summaries():
+    for row in store.summaries(owned=True):
         log = store.open(row.id)
         if log.damage.skipped_lines or log.damage.duplicates:
             faults.append(f"{row.id}: {log.damage}")
@@ -291,7 +291,7 @@ def kill_many(kills: int, seed: int) -> dict[str, Any]:
                     between += amid
                 except (AssertionError, subprocess.TimeoutExpired) as error:
                     faults.append(f"life {seed + lives}: {error}")
-            children += len(SessionStore(str(folder / "home"), SystemClock()).summaries()) - 1
+            children += len(SessionStore(str(folder / "home"), SystemClock()).summaries(owned=True)) - 1
     return {
         "kills": counts.total(), "between": between, "lives": lives, "children": children, "at": dict(counts),
         "faults": faults,
