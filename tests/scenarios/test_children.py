@@ -170,7 +170,7 @@ async def test_after_a_quota_error_nothing_more_is_sent_for_children(home: Path,
     async with harness(home, workspace, [model] * 40, facts={"parallel_requests": 1}) as here:
         session = await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS)
         await here.turn("Start", session)
-        views = await children(here, session)
+        views = await here.app.parts.children.wait(session, (), 30, every=True)
     assert [view.status for view in views] == ["completed", "completed", "failed", "failed", "failed"]
     assert len(asked) == 3 and "insufficient balance" in views[4].error
 
