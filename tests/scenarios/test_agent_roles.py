@@ -1,0 +1,142 @@
+"""Roles of a person's own, what hooks hear of sub-agents, and answers that must fit a schema."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codewhale.agent.roles import built_in, own_roles
+from codewhale.protocol.children import READING_ROLES, ListChildren
+from codewhale.protocol.events import CallFinished, Event
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.tools import Effect
+from codewhale.testing import harness
+from scenarios.test_children import by_task, call, results
+
+WRITER = "---\ndescription: writes papers\nmay: reads, writes\npaths: [docs]\naliases: scribe\n---\nYou write papers.\n"
+
+
+def refused(events: list[Event]) -> str:
+    (result,) = [one for one in events if isinstance(one, CallFinished) and one.name == "agent_open" and not one.ok]
+    return result.content
+
+
+def test_the_roles_that_only_read_are_opened_without_a_question() -> None:
+    names = {
+        name
+        for role in built_in().values()
+        if role.scope.effects == (Effect.READS,)
+        for name in (role.name, *role.aliases)
+    }
+    assert {name.replace("-", "_") for name in READING_ROLES} == names
+
+
+async def test_a_role_of_ones_own_holds_its_folders(home: Path, workspace: Path) -> None:
+    (home / "agents").mkdir()
+    (home / "agents" / "writer.md").write_text(WRITER)
+    (workspace / "docs").mkdir()
+    asked: list[str] = []
+    turns = [
+        call("write_file", path="docs/a.md", content="a"),
+        call("write_file", path="docs/../b.md", content="b"),
+        call("exec_shell", command="touch c"),
+        {"text": "SUMMARY: written"},
+    ]
+
+    def model(request: dict[str, Any]) -> dict[str, Any]:
+        words = [str(one.get("content")) for one in request["messages"] if one["role"] == "user"]
+        answers = sum(one["role"] == "assistant" for one in request["messages"])
+        if any("Write papers" in word for word in words):
+            asked.append(words[0])
+            return turns[answers]
+        return [call("agent_open", prompt="Write papers", role="Scribe"), {"text": "Opened."}, {"text": "Over."}][
+            answers
+        ]
+
+    async with harness(home, workspace, [model] * 10) as here:
+        session = await here.open(mode=Mode.YOLO, authority=Authority.AUTO)
+        await here.turn("Start", session)
+        (view,) = await here.client.query(ListChildren(session))
+    assert view.role == "writer" and "You write papers." in asked[0]
+    assert sorted(path.name for path in workspace.rglob("*")) == ["a.md", "docs"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "problem"),
+    [
+        ("explore", "words", "by no built-in role"),
+        ("Bad Name", "words", "lower-case"),
+        ("mine", "---\nmay: everything\n---\nwords", "may holds 'everything'"),
+        ("mine", "---\npaths: /etc\n---\nwords", "below the workspace"),
+        ("mine", "---\npaths: ../up\n---\nwords", "below the workspace"),
+        ("mine", "---\ncolour: red\n---\nwords", "'colour'"),
+        ("mine", "---\nmodel: [a]\n---\nwords", "model is not a text"),
+        ("mine", "---\ntools: {a: 1}\n---\nwords", "tools is not a list"),
+        ("mine", "---\nmay: reads\n---\n", "empty below"),
+        ("mine", "---\nmay: reads\nwords", "does not end"),
+    ],
+)
+def test_a_role_that_cannot_be_used_says_why(name: str, text: str, problem: str, tmp_path: Path) -> None:
+    (tmp_path / f"{name}.md").write_text(text)
+    roles = own_roles([(str(tmp_path), "")], lambda path, sha256: False)
+    assert problem in roles[name].problem and f"{name}.md" in roles[name].problem
+
+
+async def test_a_projects_role_waits_for_trust(home: Path, workspace: Path) -> None:
+    folder = workspace / ".codewhale" / "agents"
+    folder.mkdir(parents=True)
+    (folder / "writer.md").write_text(WRITER)
+    model = by_task({"Start": [call("agent_open", prompt="Write", role="writer"), {"text": "It may not."}]})
+    async with harness(home, workspace, [model] * 4) as here:
+        events = await here.turn("Start", await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS))
+    assert "not trusted; to use it: /trust add .codewhale/agents/writer.md" in refused(events)
+
+
+async def test_an_answer_that_does_not_fit_is_asked_for_once_more(home: Path, workspace: Path) -> None:
+    schema = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
+    model = by_task(
+        {
+            "Count well": [{"text": "There are three."}, {"text": '```json\n{"count": 3}\n```'}],
+            "Count badly": [{"text": "Three of them."}, {"text": '{"count": "three"}'}],
+            "Start": [
+                call("agent_open", prompt="Count well", name="well", role="explore", output_schema=schema),
+                call("agent_open", prompt="Count badly", name="badly", role="explore", output_schema=schema),
+                call("agent_eval", name="well"),
+                call("agent_eval", name="badly"),
+                {"text": "Counted both of them."},
+            ],
+        }
+    )
+    async with harness(home, workspace, [model] * 20) as here:
+        events = await here.turn("Start", await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS))
+    well, badly = results(events, "agent_eval")
+    assert well["status"] == "completed" and '"count": 3' in well["result"]
+    assert badly["status"] == "failed" and "count must be an integer" in badly["error"]
+    assert badly["result"] == '{"count": "three"}'
+
+
+async def test_hooks_hear_of_a_sub_agents_beginning_and_end(home: Path, workspace: Path) -> None:
+    heard = workspace / "heard"
+    hooks = "".join(
+        f'[[hooks.hooks]]\nevent = "{event}"\ncommand = "cat >> {heard}; echo >> {heard}"\nsandbox = "none"\n'
+        for event in ("subagent_spawn", "subagent_complete")
+    )
+    (home / "config.toml").write_text(f"[hooks]\nenabled = true\n{hooks}")
+    model = by_task(
+        {
+            "Look": [{"text": "SUMMARY: seen"}],
+            "Start": [
+                call("agent_open", prompt="Look", name="scout", role="explore"),
+                {"text": "It runs."},
+                {"text": "Over."},
+            ],
+        }
+    )
+    async with harness(home, workspace, [model] * 10) as here:
+        await here.turn("Start", await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS))
+    moments = [json.loads(line) for line in heard.read_text().splitlines() if line.strip()]
+    assert [(one["event"], one["tool"], one["message"]) for one in moments] == [
+        ("subagent_spawn", "scout", "Look"),
+        ("subagent_complete", "scout", "seen"),
+    ]
