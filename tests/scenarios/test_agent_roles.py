@@ -1,5 +1,6 @@
 """Roles of a person's own, what hooks hear of sub-agents, and answers that must fit a schema."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -7,9 +8,11 @@ from typing import Any
 import pytest
 
 from codewhale.agent.roles import built_in, own_roles
-from codewhale.protocol.children import READING_ROLES, ListChildren
-from codewhale.protocol.events import CallFinished, Event
+from codewhale.protocol.children import READING_ROLES, ListChildren, StopChild, TellChild
+from codewhale.protocol.errors import SessionError
+from codewhale.protocol.events import ApprovalAsked, CallFinished, Event
 from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import Answer, CloseSession
 from codewhale.protocol.tools import Effect
 from codewhale.testing import harness
 from scenarios.test_children import by_task, call, results
@@ -140,3 +143,94 @@ async def test_hooks_hear_of_a_sub_agents_beginning_and_end(home: Path, workspac
         ("subagent_spawn", "scout", "Look"),
         ("subagent_complete", "scout", "seen"),
     ]
+
+
+async def test_a_child_of_which_nothing_comes_is_stopped_and_one_without_words_has_failed(
+    home: Path, workspace: Path
+) -> None:
+    (home / "config.toml").write_text("[subagents]\nsilence_seconds = 1.0\n")
+    model = by_task(
+        {
+            "Sleep": [{"text": "late", "delay": 600}],
+            "Say nothing": [{"text": ""}] * 4,
+            "Start": [
+                call("agent_open", prompt="Sleep", name="sleeper", role="explore"),
+                call("agent_open", prompt="Say nothing", name="mute", role="explore"),
+                call("agent_eval", name="sleeper", timeout_ms=60_000),
+                call("agent_eval", name="mute", timeout_ms=60_000),
+                {"text": "Neither of them said a word."},
+            ],
+        }
+    )
+    async with harness(home, workspace, [model] * 20) as here:
+        events = await here.turn("Start", await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS))
+    sleeper, mute = results(events, "agent_eval")
+    assert sleeper["status"] == "failed" and "nothing came from the model" in sleeper["error"]
+    assert mute["status"] == "failed" and mute["error"]
+
+
+async def test_looks_that_show_nothing_new_say_when_the_next_is_worth_it(home: Path, workspace: Path) -> None:
+    look = call("agent_eval", name="sleeper", block=False)
+    model = by_task(
+        {
+            "Sleep": [{"text": "late", "delay": 600}],
+            "Start": [
+                call("agent_open", prompt="Sleep", name="sleeper", role="explore"),
+                look,
+                look,
+                look,
+                call("agent_close", name="sleeper"),
+                {"text": "It is stopped."},
+            ],
+        }
+    )
+    async with harness(home, workspace, [model] * 20) as here:
+        events = await here.turn("Start", await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS))
+    first, second, third = results(events, "agent_eval")
+    assert "next_look_after_s" not in first
+    assert third["next_look_after_s"] >= 30 and third["unchanged"] >= 2
+    assert second.get("next_look_after_s", 30) <= third["next_look_after_s"]
+
+
+async def test_what_a_person_allowed_for_the_session_its_children_may(home: Path, workspace: Path) -> None:
+    command = {"command": "./tool run"}
+    (workspace / "tool").write_text("#!/bin/sh\necho ran >> ran\n")
+    (workspace / "tool").chmod(0o755)
+    model = by_task(
+        {
+            "Run it": [call("exec_shell", **command), {"text": "SUMMARY: ran"}],
+            "Start": [
+                call("exec_shell", **command),
+                call("agent_open", prompt="Run it", name="runner", role="verifier"),
+                call("agent_eval", name="runner", timeout_ms=60_000),
+                {"text": "It ran two times."},
+            ],
+        }
+    )
+    async with harness(home, workspace, [model] * 20) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        asked: list[str] = []
+
+        async def answer() -> None:
+            async for envelope in here.client.events(session, -1):
+                if isinstance(envelope.event, ApprovalAsked):
+                    asked.append(envelope.event.tool)
+                    remember = "session" if envelope.event.tool == "exec_shell" else ""
+                    await here.client.submit(
+                        Answer(session, envelope.event.request_id, allowed=True, remember=remember, exact=True)
+                    )
+
+        answering = asyncio.create_task(answer())
+        await asyncio.sleep(0)
+        await here.turn("Start", session)
+        answering.cancel()
+    assert asked == ["exec_shell", "agent_open"] and (workspace / "ran").read_text() == "ran\nran\n"
+
+
+async def test_a_parent_that_is_closed_is_named(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, []) as here:
+        session = await here.open()
+        await here.client.submit(CloseSession(session))
+        for op in (TellChild(session, "one", "Go on"), StopChild(session, "one")):
+            with pytest.raises(SessionError, match=f"session {session} is not open"):
+                await here.client.submit(op)

@@ -43,7 +43,7 @@ class ChildSettings(Struct, frozen=True):
     max_concurrent: Annotated[int, Meta(ge=1, le=HARD_CAP)] = MOST
     steps: Annotated[int, Meta(ge=1)] = 200
     seconds: Annotated[float, Meta(ge=1, le=86_400)] = 1800.0
-    silence_seconds: Annotated[float, Meta(ge=30, le=3600)] = 300.0
+    silence_seconds: Annotated[float, Meta(ge=1, le=3600)] = 300.0
     tokens: Annotated[int, Meta(ge=0)] = 0
     cost: Annotated[float, Meta(ge=0)] = 0.0
     models: dict[str, str] = {}
