@@ -58,6 +58,7 @@ def test_json_is_one_object_with_every_field(tmp_path: Path) -> None:
         "changes",
         "usage",
         "error",
+        "children",
     ]
     assert (found["schema_version"], found["status"], found["error"]) == (1, "done", None)
     assert found["answer"] == "the answer \u00e9 \u2028"

@@ -6,9 +6,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from codewhale.agent.engine import Engine
 from codewhale.protocol.children import ChildView, ListChildren
-from codewhale.protocol.events import CallFinished, ChildClosed, ChildOpened, Event, MessageAdded, TurnFinished
-from codewhale.protocol.messages import Text
+from codewhale.protocol.events import (
+    CallFinished,
+    ChildClosed,
+    ChildOpened,
+    Event,
+    MessageAdded,
+    TurnFinished,
+    TurnStarted,
+)
+from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage, SetMode
 from codewhale.testing import Harness, harness
@@ -312,3 +321,35 @@ async def test_a_writer_beside_another_one_gets_a_checkout_of_its_own(home: Path
         assert (git_workspace / "made.txt").read_text() == "Write first\n"[:12]
         assert (Path(two.folder) / "made.txt").read_text() == "Write second"
     assert (Path(two.folder) / "made.txt").exists()  # kept: it holds a change
+
+
+def report_all(engine: Engine, session: str) -> None:
+    for child in engine.session(session).state.children:
+        text = Text(f"{child} is over", source="harness")
+        engine.report(session, MessageAdded(Message("user", (text,)), child=child))
+
+
+async def test_ends_that_come_while_a_turn_ends_begin_one_turn_after_the_other(home: Path, workspace: Path) -> None:
+    def model(request: dict[str, Any]) -> Turn:
+        words = [text_of(one) for one in request["messages"] if one["role"] == "user"]
+        if any(word.startswith("Task") for word in words):
+            return {"text": "late", "delay": 600}
+        opens = [{"name": "agent_open", "arguments": {"prompt": f"Task {n}", "role": "explore"}} for n in range(2)]
+        return {"text": "So it is."} if any(one["role"] == "tool" for one in request["messages"]) else {"calls": opens}
+
+    async with harness(home, workspace, [model] * 20) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        engine, turns = here.app.engine, list[type[Event]]()
+        listener = engine.session(session).fanout.subscribe()
+        await here.client.submit(SendMessage(session, "Start"))
+        async with asyncio.timeout(30):
+            while turns.count(TurnFinished) < 2 or not engine.turn(session).idle:
+                happened = [one.event for one in await listener.drain() if one.session == session]
+                turns += [type(event) for event in happened if isinstance(event, TurnStarted | TurnFinished)]
+                if turns == [TurnStarted, TurnFinished]:  # it is being written down
+                    ending = engine.turn(session)
+                    assert ending.busy
+                    report_all(engine, session)
+                    assert engine.turn(session) is ending
+        assert turns[:3] == [TurnStarted, TurnFinished, TurnStarted]
+        assert turns == [TurnStarted, TurnFinished] * (len(turns) // 2)

@@ -122,7 +122,7 @@ def test_figures_add_up() -> None:
             {"j2": "make"},
         ),
         ([JobStarted("j1", "make", "."), SessionResumed(Mode.AGENT, Authority.PERSON)], "jobs", {}),
-        ([ChildOpened("a", "A", ""), ChildOpened("b", "B", ""), ChildClosed("a", "done")], "children", {"b"}),
+        ([ChildOpened("a", "A", ""), ChildOpened("b", "B", ""), ChildClosed("a", "done")], "children", {"b": "B"}),
     ],
 )
 def test_counts_and_settings(events: list[Event], name: str, value: Any) -> None:

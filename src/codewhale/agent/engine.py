@@ -139,7 +139,8 @@ class Engine:
         one. One whose turn the person interrupted waits for the person."""
         live = self._find(session_id)
         live.queue.report(message)
-        if wake and session_id not in self._closing and live.turn.idle and not live.turn.stop_reason:
+        # A turn that is winding up takes it by itself, when its end is recorded.
+        if wake and session_id not in self._closing and not (live.turn.busy or live.turn.stop_reason):
             self._next(live)
 
     async def send(self, op: SendMessage, images: tuple[Image, ...] = ()) -> None:
