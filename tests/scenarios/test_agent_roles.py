@@ -234,3 +234,28 @@ async def test_a_parent_that_is_closed_is_named(home: Path, workspace: Path) -> 
         for op in (TellChild(session, "one", "Go on"), StopChild(session, "one")):
             with pytest.raises(SessionError, match=f"session {session} is not open"):
                 await here.client.submit(op)
+
+
+async def test_waiting_for_any_waits_for_news_behind_an_end_that_is_known(home: Path, workspace: Path) -> None:
+    model = by_task(
+        {
+            "Quick": [{"text": "SUMMARY: quick"}],
+            "Slow": [call("exec_shell", command="while [ ! -e go ]; do sleep 0.02; done"), {"text": "SUMMARY: slow"}],
+            "Start": [
+                call("agent_open", prompt="Quick", name="quick", role="explore"),
+                call("agent_eval", name="quick", timeout_ms=60_000),
+                call("agent_open", prompt="Slow", name="slow"),
+                {
+                    "calls": [
+                        {"name": "exec_shell", "arguments": {"command": "(sleep 1; touch go) &", "background": True}},
+                        {"name": "agent_eval", "arguments": {"timeout_ms": 60_000}},
+                    ]
+                },
+                {"text": "Both of them are over."},
+            ],
+        }
+    )
+    async with harness(home, workspace, [model] * 20) as here:
+        events = await here.turn("Start", await here.open(mode=Mode.YOLO, authority=Authority.AUTO))
+    _, both = results(events, "agent_eval")
+    assert [one["status"] for one in both["agents"]] == ["completed", "completed"]

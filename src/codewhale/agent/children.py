@@ -85,9 +85,10 @@ class Children:
         self._opening.setdefault(root, []).append(request.name)
         try:
             folder = await self._checks.folder(request, owner)
+            kept = request.fork and request.model == owner.state.model
             op = OpenSession(  # its rights are those of its owner at the moment of a call
                 workspace=folder, mode=Mode.YOLO, authority=Authority.AUTO, approval=Approval.AUTO,
-                provider="" if request.fork else plan.provider, model="" if request.fork else request.model,
+                provider="" if request.fork else plan.provider, model="" if kept else request.model,
                 fork=owner.id if request.fork else "", until=owner.asked_at if request.fork else 0,
                 effort=request.effort, limits=request.limits, owner=owner.id, kind=request.kind, name=request.name,
                 scope=plan.scope,
@@ -315,7 +316,8 @@ class Children:
         owner = self._engine.session(parent)
         sessions = [self._named(parent, name) for name in names] or list(owner.state.children)
         running = [self._running[session] for session in sessions if session in self._running]
-        if running and seconds > 0 and (every or len(running) == len(sessions)):
+        news = any(not (session in self._running or owner.state.children[session].reported) for session in sessions)
+        if running and seconds > 0 and (every or not news):
             waits = [asyncio.ensure_future(one.over.wait()) for one in running]
             when = asyncio.ALL_COMPLETED if every else asyncio.FIRST_COMPLETED
             try:
@@ -375,7 +377,8 @@ class Children:
 
     async def _stop(self, sessions: Iterable[str]) -> None:
         running = [self._running[session] for session in sessions if session in self._running]
-        below = [one for root in running for one in self._running.values() if self._works_for(one, root.session.id)]
+        owned = [session for one in running for session in self._engine.owned(one.session.id)]
+        below = [one for one in self._running.values() if one.session in owned]
         for one in (*below, *running):
             one.stopped = True
             with contextlib.suppress(SessionError):
@@ -385,9 +388,6 @@ class Children:
             await asyncio.wait(waits, timeout=_STOP_SECONDS * 2)
             for wait in waits:
                 wait.cancel()
-
-    def _works_for(self, running: _Running, session: str) -> bool:
-        return running.session in self._engine.owned(session)
 
     # ------------------------------------------------------------------ an earlier process
 
@@ -401,7 +401,6 @@ class Children:
 
     async def _forget(self, session: str) -> None:
         """A session closes: those that worked for it have been closed before it."""
-        self._opening.pop(session, None)
         for one in [one for one in self._running.values() if session in (one.owner.id, one.session.id)]:
             if one.owner.id == session and one.watch is not None:
                 await asyncio.wait([one.watch], timeout=_STOP_SECONDS)
