@@ -353,3 +353,27 @@ async def test_ends_that_come_while_a_turn_ends_begin_one_turn_after_the_other(h
                     assert engine.turn(session) is ending
         assert turns[:3] == [TurnStarted, TurnFinished, TurnStarted]
         assert turns == [TurnStarted, TurnFinished] * (len(turns) // 2)
+
+
+async def test_a_report_that_is_known_already_keeps_no_turn_open(home: Path, workspace: Path) -> None:
+    parent: list[tuple[Engine, str]] = []
+
+    def model(request: dict[str, Any]) -> Turn:
+        words = [text_of(one) for one in request["messages"] if one["role"] == "user"]
+        answers = sum(one["role"] == "assistant" for one in request["messages"])
+        if any(word.startswith("Look") for word in words):
+            return {"text": "SUMMARY: seen"}
+        if answers == 2:
+            report_all(*parent[0])
+        return [
+            call("agent_open", prompt="Look", name="scout", role="explore"),
+            call("agent_eval", name="scout", timeout_ms=60_000),
+            {"text": "The scout has seen it."},
+        ][answers]
+
+    async with harness(home, workspace, [model] * 10) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS)
+        parent.append((here.app.engine, session))
+        events = await here.turn("Start", session)
+    assert isinstance(events[-1], TurnFinished) and events[-1].status == "done"
+    assert events[-1].result["answer"] == "The scout has seen it." and reports(events) == []

@@ -73,7 +73,7 @@ class MessageQueue:
     @property
     def steers_wait(self) -> bool:
         """Whether something waits that joins the turn at its next step."""
-        return bool(self._steers or self._reports)
+        return bool(self._steers) or any(map(self._is_news, self._reports))
 
     # ------------------------------------------------------------------ what children came to
 
@@ -94,11 +94,13 @@ class MessageQueue:
     def next_report(self) -> MessageAdded | None:
         """The next report of an end that the conversation does not hold yet."""
         while self._reports:
-            report = self._reports.popleft()
-            child = self._session.state.children.get(report.child)
-            if child is not None and not child.reported:
+            if self._is_news(report := self._reports.popleft()):
                 return report
         return None
+
+    def _is_news(self, report: MessageAdded) -> bool:
+        child = self._session.state.children.get(report.child)
+        return child is not None and not child.reported
 
     def enqueue(self, message: QueuedMessage, turn: Turn) -> None:
         """Keep a message until the turn's end, or as a steer for its next step. One sent after the end of an
