@@ -1,6 +1,7 @@
 """Folders that every test starts from."""
 
 import faulthandler
+import gc
 import os
 import signal
 import subprocess
@@ -61,6 +62,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     no worker is left with one at the end."""
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: (item.path.name not in LONGEST, zlib.crc32(item.path.name.encode()), item.path))
+
+
+def pytest_collection_finish() -> None:
+    """The thousands of collected tests are no garbage: no collection needs to go through them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:

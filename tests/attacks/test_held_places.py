@@ -1,6 +1,7 @@
 """Each row of the tables of places that the sandbox protects, tried by commands that run in it, under each mechanism;
 what a row is for stands here once more, so that one which was dropped is missed."""
 
+import atexit
 import fcntl
 import json
 import os
@@ -63,12 +64,12 @@ for path in sys.argv[1:]:
 @pytest.fixture
 def base() -> Iterator[Path]:
     """A folder that no private one lies over."""
-    place = ROOT / ".scratch" / f"places-{os.getpid()}"
+    place = ROOT / ".scratch" / f"places-{os.getpid()}-{os.urandom(4).hex()}"
     if str(place).startswith(("/tmp/", "/var/tmp/", "/run/")):
         pytest.fail("the checkout stands below a folder for temporary files, where nothing of this can be seen")
     place.mkdir(parents=True)
     yield place
-    shutil.rmtree(place)
+    atexit.register(shutil.rmtree, place)  # another test's command may be about to cover a socket in it
 
 
 @pytest.fixture(params=[BUBBLEWRAP, LANDLOCK])

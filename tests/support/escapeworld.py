@@ -1,5 +1,6 @@
 """What escape probes are let loose in: a workspace, things beside it that must stay as they are, and who listens."""
 
+import atexit
 import ctypes
 import json
 import os
@@ -67,7 +68,13 @@ class World:
         ctypes.CDLL(None).shmctl(self._segment, 0, None)
         for path in (self.tmp, *(Path(place) / self.mark for place in ("/tmp", "/var/tmp", "/dev/shm"))):
             path.unlink(missing_ok=True)
-        shutil.rmtree(self.base, ignore_errors=True)
+        for path in (self.workspace, self.home, *self.out.iterdir()):
+            # A command that another test begins just now may be about to cover the socket: it goes with this process.
+            if path.is_dir() and not path.is_symlink():
+                shutil.rmtree(path, ignore_errors=True)
+            elif path.name != "socket":
+                path.unlink(missing_ok=True)
+        atexit.register(shutil.rmtree, self.base, ignore_errors=True)
 
     def _lay_out(self) -> None:
         if self.repositories:
@@ -95,6 +102,8 @@ class World:
 
     def _listen(self, family: int, address: Any, kind: int = socket.SOCK_STREAM) -> int:
         one = socket.socket(family, kind)
+        if family == socket.AF_UNIX and not address.startswith("\0"):
+            Path(address).unlink(missing_ok=True)
         one.bind(address)
         one.setblocking(False)
         self._sockets.append(one)
