@@ -346,3 +346,16 @@ def test_killed_at_any_moment_no_work_is_lost_and_the_next_one_tidies_up(home: P
     assert named == left == {str(path) for path in state.glob("worktrees/*/[!.]*[!.json]") if path.is_dir()}
     git_dirs = os.listdir(git_workspace / ".git" / "worktrees") if left else []
     assert sorted(git_dirs) == sorted(map(os.path.basename, left))
+
+
+def test_what_a_killed_git_left_of_a_worktree_is_taken_away(home: Path, git_workspace: Path) -> None:
+    state = home / "state"
+    held = asyncio.run(open_worktree(git_workspace, state, "one"))
+    held.lock.release()
+    record = Path(f"{held.tree.path}.json")
+    record.write_text(record.read_text().replace('"ready"', '"removing"'))
+    shutil.rmtree(held.tree.path)
+    entry = git_workspace / ".git" / "worktrees" / "one"
+    (entry / "gitdir").unlink()
+    asyncio.run(finish(asyncio.run(open_worktree(git_workspace, state, "two"))))
+    assert not entry.exists() and not record.exists()

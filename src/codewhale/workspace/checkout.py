@@ -105,6 +105,9 @@ class Checkout(Struct, frozen=True):
         for place in (self.path, self.path + _GONE):
             await asyncio.to_thread(shutil.rmtree, place, True)
         await self._git("worktree", "remove", "--force", "--force", self.path)
+        entry = os.path.join(self.common, "worktrees", os.path.basename(self.path))
+        if not os.path.lexists(os.path.join(entry, "gitdir")):  # what a git that was killed left, which git ignores
+            await asyncio.to_thread(shutil.rmtree, entry, True)
         if tip and tip == await self.tip():
             await self._git("update-ref", "-d", f"refs/heads/{self.branch}", tip)
 
