@@ -195,7 +195,8 @@ async def test_the_eleventh_of_twenty_openings_is_refused(home: Path, workspace:
         done = [one.ok for one in events if isinstance(one, CallFinished)]
         assert done == [True] * 10 + [False] * 10
         (workspace / "go").write_text("")
-        await wait_for(lambda: not here.app.engine.owned(session))
+        children = here.app.engine.session(session).state.children.values()
+        await wait_for(lambda: all(one.reported for one in children))
         await idle(here, session)
         told = [one.child for one in log(here, session) if isinstance(one, MessageAdded) and one.child]
         assert len(told) == len(set(told)) == 10
