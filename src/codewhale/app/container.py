@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from codewhale.services.jobs import ShellJobs
     from codewhale.services.jobs.artifacts import LogArchive
     from codewhale.services.jobs.user_commands import UserCommands
-    from codewhale.services.skills import SkillStore
+    from codewhale.skills.store import SkillStore
     from codewhale.workspace.file_search import FileFinder
     from codewhale.workspace.files import Workspaces
     from codewhale.workspace.undo import Undo
@@ -410,7 +410,7 @@ class Services:  # what tools, commands and interfaces work with
 
     @cached_property
     def skills(self) -> "SkillStore":
-        from codewhale.services.skills import SkillStore
+        from codewhale.skills.store import SkillStore
 
         return SkillStore(self._app.place.home, self._app.place.person, self.trust)
 

@@ -5,7 +5,8 @@ import asyncio
 from codewhale.commands.base import CommandContext, command, misuse, told
 from codewhale.lib.text import one_line
 from codewhale.protocol.ops import CommandOutput
-from codewhale.services.skills import SkillList, SkillStore
+from codewhale.skills.model import SkillList
+from codewhale.skills.store import SkillStore
 
 
 class SkillsCommand:

@@ -1,1 +1,1 @@
-"""Live things: shell jobs, test runs, hooks, skills. Siblings do not import one another."""
+"""Live things: shell jobs, test runs, hooks. Siblings do not import one another."""

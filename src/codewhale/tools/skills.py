@@ -6,7 +6,8 @@ from typing import Annotated
 
 from codewhale.protocol.errors import NextCall, ToolError
 from codewhale.protocol.tools import CallContext, Effect, ToolResult
-from codewhale.services.skills import LoadedSkill, SkillStore
+from codewhale.skills.model import LoadedSkill
+from codewhale.skills.store import SkillStore
 from codewhale.tools.base import Args, Doc, tool
 
 

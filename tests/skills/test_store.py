@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.permissions.trust import TrustStore
-from codewhale.services.skills.store import FILE_LIMIT, LISTING_LIMIT, SkillStore
+from codewhale.skills.store import FILE_LIMIT, LISTING_LIMIT, SkillStore
 
 HEAD = "---\nname: {name}\ndescription: {says}\n---\n# Steps\nDo it.\n"
 

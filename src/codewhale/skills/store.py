@@ -14,35 +14,12 @@ from codewhale.lib.text import one_line
 from codewhale.permissions.markdown_files import HEAD_LIMIT, head_members, read_markdown, split_head
 from codewhale.permissions.skill_folders import FILES, SkillFolder, places, skill_files
 from codewhale.permissions.trust import TrustStore
+from codewhale.skills.model import LoadedSkill, Skill, SkillList
 
 FILE_LIMIT = 1 << 20
 DESCRIPTION_LIMIT, LISTING_LIMIT = 280, 12_000
 _SKILLS, _COMPANIONS = 500, 100
 _NAME = re.compile(r"\w(?:[\w.:-]{0,62}\w)?")
-
-
-class Skill(Struct, frozen=True):
-    """A skill: `path` is its file as it may be shown, `file` where it is."""
-
-    name: str
-    description: str
-    path: str
-    file: str
-
-
-class LoadedSkill(Struct, frozen=True):
-    """A skill with what its file says behind the head, and the other files of its folder."""
-
-    skill: Skill
-    body: str
-    companions: tuple[str, ...]
-
-
-class SkillList(Struct, frozen=True):
-    """The skills of a workspace by precedence, one a name, and a line for each file that is none or is left out."""
-
-    skills: tuple[Skill, ...] = ()
-    problems: tuple[str, ...] = ()
 
 
 class _SkillFile(Struct, frozen=True):
