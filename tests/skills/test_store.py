@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from codewhale.permissions.trust import TrustStore
-from codewhale.skills.store import FILE_LIMIT, LISTING_LIMIT, SkillStore
+from codewhale.skills.library import LISTING_LIMIT, SkillLibrary
+from codewhale.skills.store import FILE_LIMIT, SkillStore
 
 HEAD = "---\nname: {name}\ndescription: {says}\n---\n# Steps\nDo it.\n"
 
@@ -19,13 +20,14 @@ def put(folder: Path, text: str | None = None, says: str = "Does one thing.") ->
     return folder / "SKILL.md"
 
 
-def skills(tmp_path: Path, *trusted: Path) -> SkillStore:
+def skills(tmp_path: Path, *trusted: Path) -> SkillLibrary:
     """The skills of a person whose home is `tmp_path`, who trusts these files of the workspace as they stand now."""
     store = TrustStore(str(tmp_path / ".codewhale"))
     for standing in store.survey(str(tmp_path / "workspace")):
         if Path(standing.path) in trusted:
             store.add(standing)
-    return SkillStore(str(tmp_path / ".codewhale"), str(tmp_path), store)
+    found = SkillStore(str(tmp_path / ".codewhale"), str(tmp_path), store)
+    return SkillLibrary((found,), lambda name: name)
 
 
 def test_the_nearest_of_a_name_wins_and_the_other_is_told(tmp_path: Path, workspace: Path) -> None:

@@ -18,6 +18,7 @@ from codewhale.agent.call_hooks import HooksOf, nobody
 from codewhale.agent.compaction import ConversationCompactor
 from codewhale.agent.control import SessionControls
 from codewhale.agent.engine import Engine
+from codewhale.agent.guidance import SkillGuide
 from codewhale.agent.session_factory import SessionDefaults, SessionDeps, SessionFactory, Stores
 from codewhale.agent.tool_calls import CALL_SECONDS, ToolCallRunner
 from codewhale.catalog.registry import Catalog
@@ -31,6 +32,7 @@ from codewhale.protocol.errors import ToolError
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, OpenSession
+from codewhale.protocol.skills import Guided, Mentioned
 from codewhale.protocol.tools import (
     BoundCall,
     CallContext,
@@ -213,6 +215,31 @@ class NoTexts:
         return ""
 
 
+class NoSkills:
+    """A workspace without skills and rules."""
+
+    def some(self, workspace: str) -> bool:
+        return False
+
+    def mentioned(self, workspace: str, text: str) -> Mentioned:
+        return Mentioned()
+
+    def planned(self, workspace: str, lines: Sequence[str]) -> tuple[Guided, ...]:
+        return ()
+
+    def touching(self, workspace: str, paths: Sequence[str]) -> tuple[Guided, ...]:
+        return ()
+
+    def offered(self, workspace: str, text: str) -> tuple[tuple[str, str], ...]:
+        return ()
+
+    def standing(self, workspace: str) -> tuple[Guided, ...]:
+        return ()
+
+    def activation(self, workspace: str, name: str, by: str, lasts: str) -> Guided | None:
+        return None
+
+
 class Stage:
     """An engine in a folder, its obedient tools and its scripted model."""
 
@@ -250,7 +277,7 @@ class Stage:
         self.runner = ToolCallRunner(Box(self.tools), authorizer, observers, outputs, seconds=seconds)
         self.factory = SessionFactory(deps, self.catalog)
         self.facts = ""
-        self.engine = Engine(self.factory, self.catalog, self.runner, lambda path: self.facts)
+        self.engine = Engine(self.factory, self.catalog, self.runner, lambda path: self.facts, SkillGuide(NoSkills()))
         self.control = SessionControls(self.engine, self.factory)
 
     def open(self, mode: Mode = Mode.YOLO, authority: Authority = Authority.AUTO, **fields: Any) -> Session:

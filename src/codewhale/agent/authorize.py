@@ -71,6 +71,7 @@ def decision_request(
         folders=tuple(folder.path for folder in state.folders.values() if stands(folder)),
         scope=session.scope,
         owners=session.owners,
+        approved=session.approved,
     )
 
 

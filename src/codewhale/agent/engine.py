@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from codewhale.agent.context_window import CompactionFailed
 from codewhale.agent.effort import turn_effort
+from codewhale.agent.guidance import SkillGuide
 from codewhale.agent.loop import AgentLoop, Ending
 from codewhale.agent.message_queue import MessageQueue, QueuedMessage
 from codewhale.agent.session_factory import SessionFactory
@@ -45,6 +46,7 @@ class Engine:
         catalog: Catalog,
         runner: ToolCallRunner,
         facts: Callable[[str], str],
+        guide: SkillGuide,
         may_ask: Callable[[str], None] = lambda provider: None,
     ) -> None:
         """`facts(workspace)` is what a message is told of the moment; `may_ask(provider)` raises ConfigError when a
@@ -53,6 +55,7 @@ class Engine:
         self._catalog = catalog
         self._runner = runner
         self._facts = facts
+        self._guide = guide
         self._may_ask = may_ask
         self._live: dict[str, LiveSession] = {}
         self._closing: dict[str, asyncio.Future[None]] = {}
@@ -259,7 +262,7 @@ class Engine:
         session, budget = turn.session, turn.session.budget
         budget.begin()
         window = self._factory.window(session)
-        loop = AgentLoop(turn, live.queue, self._catalog, self._runner, window)
+        loop = AgentLoop(turn, live.queue, self._catalog, self._runner, window, self._guide)
         left = budget.seconds_left
         timer = None if left is None else asyncio.get_running_loop().call_later(left, turn.stop, "budget")
         try:

@@ -9,6 +9,7 @@ from msgspec import Struct
 from codewhale.agent.collect import ModelAnswer, RawCall
 from codewhale.agent.context_window import ContextWindow, explain
 from codewhale.agent.guard import STOP_AT, LoopGuard
+from codewhale.agent.guidance import SkillGuide
 from codewhale.agent.incomplete_turn import LOST_CALL, REASONS, TurnAnswers
 from codewhale.agent.message_queue import MessageQueue
 from codewhale.agent.model_call import ModelCalls
@@ -40,7 +41,13 @@ class AgentLoop:
     """Drives one turn."""
 
     def __init__(
-        self, turn: Turn, queue: MessageQueue, catalog: Catalog, runner: ToolCallRunner, window: ContextWindow
+        self,
+        turn: Turn,
+        queue: MessageQueue,
+        catalog: Catalog,
+        runner: ToolCallRunner,
+        window: ContextWindow,
+        guide: SkillGuide,
     ) -> None:
         self.report = Report(turn.session)
         self._turn = turn
@@ -50,15 +57,19 @@ class AgentLoop:
         self._catalog = catalog
         self._runner = runner
         self._window = window
+        self._guide = guide
         self._guard = LoopGuard()
         self._answers = TurnAnswers(turn, catalog, runner)
         self._said = ""
 
     async def run(self) -> Ending:
         """Run to the end. Cancellation leaves through here; see `salvage`."""
+        texts = [self._turn.asked]
         while True:
             self._turn.check()
-            self._queue.take_steers(self._turn)
+            for text in (*texts, *self._queue.take_steers(self._turn)):
+                await self._guide.hear(self._session, text)
+            texts = []
             answer = await self._ask()
             if isinstance(answer, Ending):
                 return answer
@@ -190,6 +201,7 @@ class AgentLoop:
         if end_turn:
             self.report.answer = self._said
             return Ending("done")
+        await self._guide.after(self._session, prepared)
         return None
 
     def _refuse(self, calls: list[PendingCall]) -> None:

@@ -151,15 +151,18 @@ class MessageQueue:
         while (report := self.next_report()) is not None:
             self._session.emit(report)
 
-    def take_steers(self, turn: Turn) -> None:
+    def take_steers(self, turn: Turn) -> list[str]:
+        """Let what waits for the next step join the conversation; the texts of the person among it."""
         self.take_reports()
         if not self._steers:
-            return
+            return []
+        texts = [message.op.text for message in self._steers]
         while self._steers:
             message = self._steers.popleft()
             turn.asked = message.op.text
             self._session.emit(message.joins(self._session))
         self.tell()
+        return texts
 
     def next(self, turn: Turn) -> QueuedMessage | None:
         """The message that begins the turn after `turn`; steers that came too late are turns of their own."""

@@ -62,7 +62,8 @@ class PendingCall(Struct):
 
     `call` is how later requests say it. Prepared, it is ready (`error` None, `spec` and `arguments` set) or refused
     (`error` set); `repairs` are the codes of what was changed, `lossy` says that a reading was chosen. Finalized, it
-    holds the `events` that record it and what the turn must know; `changed` are the files that a program changed.
+    holds the `events` that record it and what the turn must know; `changed` are the files that a program changed,
+    `loaded` the skills that its result holds.
     `rewritten` says what the person put in place of its command, which was shown with the decision `allowed`.
     """
 
@@ -76,6 +77,7 @@ class PendingCall(Struct):
     clock: CallTimer = field(default_factory=CallTimer)
     events: tuple[Event, ...] = ()
     changed: tuple[FileChange, ...] = ()
+    loaded: tuple[str, ...] = ()
     ok: bool = False
     denied: bool = False
     end_turn: bool = False

@@ -41,6 +41,7 @@ from codewhale.protocol.tools import (
     Origin,
     OutputKept,
     SandboxRefusal,
+    SkillLoaded,
     StepProgress,
     ToolResult,
     ToolSpec,
@@ -249,6 +250,7 @@ class ToolCallRunner:
         shown = [spec for name in names if (spec := self._toolbox.spec(name)) is not None]
         follow += activation(session, shown)
         call.events = (finished, *follow)
+        call.loaded = tuple(one.name for one in _updates(result, SkillLoaded))
         call.ok = result.ok and not any(_updates(result, NotRun))
         call.end_turn = result.end_turn
         return call

@@ -12,10 +12,12 @@ from codewhale.agent.authorize import Authorizer
 from codewhale.agent.call_hooks import CallHook
 from codewhale.agent.control import SessionControls
 from codewhale.agent.engine import Engine, workspace_facts
+from codewhale.agent.guidance import SkillGuide
 from codewhale.agent.session_factory import SessionDefaults, SessionDeps, SessionFactory, Stores
 from codewhale.agent.tool_calls import ToolCallRunner
 from codewhale.app.choices import Choices
 from codewhale.app.gateway import Gateway
+from codewhale.app.guiding import WorkspaceSkills
 from codewhale.app.hooking import Hooking
 from codewhale.app.routes import Routes
 from codewhale.app.settings import (
@@ -68,7 +70,7 @@ if TYPE_CHECKING:
     from codewhale.services.jobs import ShellJobs
     from codewhale.services.jobs.artifacts import LogArchive
     from codewhale.services.jobs.user_commands import UserCommands
-    from codewhale.skills.store import SkillStore
+    from codewhale.skills.library import SkillLibrary
     from codewhale.workspace.file_search import FileFinder
     from codewhale.workspace.files import Workspaces
     from codewhale.workspace.undo import Undo
@@ -159,7 +161,7 @@ class Container:
         outputs = Outputs(self.artifacts, self.settings(self.place.workspace).redactor, self.redactor)
         authorizer = Authorizer(self.gateway, self.asking)
         runner = ToolCallRunner(self.toolbox, authorizer, self.observers, outputs, self.audit)
-        engine = Engine(self.session_factory, self.catalog, runner, _facts, self.routes.may_ask)
+        engine = Engine(self.session_factory, self.catalog, runner, _facts, self.guide, self.routes.may_ask)
         engine.on_close(self._end_jobs)
         engine.on_close(self._forget)
         engine.after_turn(self._offer_plan)
@@ -191,6 +193,13 @@ class Container:
             defaults=self._defaults,
         )
         return SessionFactory(deps, self.catalog)
+
+    @cached_property
+    def guide(self) -> SkillGuide:
+        return SkillGuide(WorkspaceSkills(lambda: self.services.skills, self._some_skills))
+
+    def _some_skills(self, workspace: str) -> bool:
+        return any_there(workspace, self.place.home, self.place.person)
 
     @cached_property
     def control(self) -> SessionControls:
@@ -409,10 +418,16 @@ class Services:  # what tools, commands and interfaces work with
         return self._closing(UserCommands(app.tell, app.hooking.shell_env, app.redact, app.artifacts.put))
 
     @cached_property
-    def skills(self) -> "SkillStore":
+    def skills(self) -> "SkillLibrary":
+        from codewhale.skills.library import SkillLibrary
         from codewhale.skills.store import SkillStore
 
-        return SkillStore(self._app.place.home, self._app.place.person, self.trust)
+        store = SkillStore(self._app.place.home, self._app.place.person, self.trust)
+        return SkillLibrary((store,), self._canonical)
+
+    def _canonical(self, name: str) -> str:
+        meant = self._app.catalog.resolve(name)
+        return "" if meant is None else meant.spec.name
 
     @cached_property
     def code_search(self) -> "CodeSearch":

@@ -46,6 +46,7 @@ COMMANDS: dict[str, str] = {
     "/rewind": "undo",
     "/search": "search",
     "/sessions": "session",
+    "/skill": "skill",
     "/skills": "skills",
     "/status": "session",
     "/tokens": "usage",
@@ -162,6 +163,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
     from codewhale.commands.remember import RememberCommand
     from codewhale.commands.search import SearchCommand
     from codewhale.commands.session import SessionCommands
+    from codewhale.commands.skill import SkillCommand
     from codewhale.commands.skills import SkillsCommand
     from codewhale.commands.tools import ToolsCommand
     from codewhale.commands.trust import TrustCommand
@@ -191,6 +193,10 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "review": lambda: client.reviews,
         "search": lambda: SearchCommand(services.code_search),
         "session": lambda: SessionCommands(control, app.sessions.summaries, lambda: sandbox().mechanism),
+        "skill": lambda: SkillCommand(
+            lambda session, name: app.guide.activate(app.engine.session(session), name),
+            lambda session, name: app.guide.release(app.engine.session(session), name),
+        ),
         "skills": lambda: SkillsCommand(services.skills),
         "tools": lambda: ToolsCommand(control),
         "trust": lambda: TrustCommand(services.trust),

@@ -5,14 +5,14 @@ import asyncio
 from codewhale.commands.base import CommandContext, command, misuse, told
 from codewhale.lib.text import one_line
 from codewhale.protocol.ops import CommandOutput
+from codewhale.skills.library import SkillLibrary
 from codewhale.skills.model import SkillList
-from codewhale.skills.store import SkillStore
 
 
 class SkillsCommand:
     """/skills."""
 
-    def __init__(self, skills: SkillStore) -> None:
+    def __init__(self, skills: SkillLibrary) -> None:
         self._skills = skills
 
     @command("/skills", "[json | SKILL]")

@@ -200,7 +200,7 @@ class Policy:
         if request.tool in self._disabled:
             text = f"{request.tool} is disabled in the user's configuration (tools.disabled). Work without it."
             return Decision("deny", "config.tools.disabled", text)
-        refused = by_mode(request) or by_scope(request)
+        refused = by_mode(request) or by_scope(request, self._inputs.analyse)
         if refused is not None:
             return Decision("deny", refused.rule, refused.reason)
         if not (self._rules or grants or request.opinions or request.subjects):

@@ -99,6 +99,13 @@ def words(prefix: str) -> tuple[str, ...]:
     return split
 
 
+def begins(pattern: str, argv: tuple[str, ...]) -> bool:
+    """Whether a command is of the form of a pattern: "git log *" is every one that begins with these words, "make test"
+    that one alone, and "*" all."""
+    first = tuple(pattern.removesuffix("*").split())
+    return argv[: len(first)] == first if pattern.endswith("*") else argv == first
+
+
 def arity(argv: tuple[str, ...]) -> int:
     """How many words say what this command does."""
     for length in (2, 1):

@@ -124,11 +124,12 @@ class PermissionService:
         return seen.hexdigest()
 
     def _granted(self, request: DecisionRequest) -> RuleSet:
-        """What was allowed for the session, and for those that it works for."""
-        if not request.owners:
+        """What was allowed for the session, and for those that it works for, and what its active skills pre-approve."""
+        if not (request.owners or request.approved):
             return self._grants.get(request.session, NO_RULES)
         sessions = (*request.owners, request.session)
-        return RuleSet(rule for session in sessions for rule in self._grants.get(session, NO_RULES).rules)
+        granted = [rule for session in sessions for rule in self._grants.get(session, NO_RULES).rules]
+        return RuleSet((*granted, *request.approved))
 
     def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> FolderAdded | None:
         """Keep what was answered (None is a no): a line of the audit log, and the rules that the approval offered; a

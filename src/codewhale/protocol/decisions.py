@@ -39,7 +39,8 @@ class DecisionRequest(Struct, frozen=True):
     """A call about to run: all that policy may look at. `tainted`: the session took in text from `origins` that are
     not trusted. `unseen`: what it will write does not stand in the call. `opinions` are those of hooks; `call` is the
     call's id, "" where none is about to run; `folders` are those beside the workspace that belong to the session;
-    `scope` is what the session's role leaves it, `owners` are the sessions that it works for."""
+    `scope` is what the session's role and its active skills leave it, `owners` are the sessions that it works for,
+    `approved` what those skills pre-approve."""
 
     tool: str
     effects: tuple[Effect, ...]
@@ -57,6 +58,7 @@ class DecisionRequest(Struct, frozen=True):
     folders: tuple[str, ...] = ()
     scope: Scope | None = None
     owners: tuple[str, ...] = ()
+    approved: "tuple[Rule, ...]" = ()
 
 
 class Offer(Struct, frozen=True):
@@ -87,7 +89,7 @@ class Decision(Struct, frozen=True):
 
 
 Action = Literal["deny", "ask", "allow", "floor_exception"]
-Source = Literal["user", "project", "session", "constitution"]
+Source = Literal["user", "project", "session", "constitution", "skill"]
 
 
 class Rule(Struct, frozen=True):

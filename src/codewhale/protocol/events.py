@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct, field
 
 from codewhale.protocol.blocks import Block
-from codewhale.protocol.decisions import Offer
+from codewhale.protocol.decisions import Offer, Rule
 from codewhale.protocol.eventbase import EventBase
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.messages import Image, Message, ResultPart
@@ -400,6 +400,26 @@ class ChildReleased(EventBase, frozen=True):
     child: str
 
 
+class SkillActivated(EventBase, frozen=True):
+    """A skill or rule applies from here on: to the turn's end, or until it is released. `by` is who activated it, or
+    how (file: a matching one was touched); its text is a context_appended of the kind `skill:NAME`. `scope` is
+    what it leaves of the tools (None: all), `approved` what it pre-approves, `sha256` that of its file."""
+
+    name: str
+    path: str
+    sha256: str
+    by: Literal["person", "model", "plan", "file", "always"]
+    lasts: Literal["turn", "session"] = "turn"
+    scope: Scope | None = None
+    approved: tuple[Rule, ...] = ()
+
+
+class SkillReleased(EventBase, frozen=True):
+    """A skill was switched off for the session: what it restricted and pre-approved holds no longer."""
+
+    name: str
+
+
 class ListChanged(EventBase, frozen=True):
     """The checklist or the plan as it now stands; `kind` is checklist or plan."""
 
@@ -482,7 +502,7 @@ Durable = (
     | TurnFinished | RepairRecorded | CallStarted | CallFinished | FileChanged | ToolActivated | ApprovalAsked
     | ApprovalAnswered | ApprovalChanged | QuestionAsked | QuestionAnswered | JobStarted | JobEnded | ChildOpened
     | ChildClosed | ChildReleased | ListChanged | Notice | ShellRan | AnswerDropped | FolderAdded | FolderRemoved
-    | QueueKept | AnswerStreamed
+    | QueueKept | AnswerStreamed | SkillActivated | SkillReleased
 )  # fmt: skip
 Ephemeral = (
     TextStreamed | ReasoningStreamed | CallStreamed | AnswerMoved | CallProgress | JobOutput | ChildProgress

@@ -1,4 +1,4 @@
-"""What a role leaves a session of what its rights allow."""
+"""What a role and active skills leave a session of what its rights allow."""
 
 from fnmatch import fnmatchcase
 
@@ -11,14 +11,17 @@ EVERYTHING = tuple(Effect)
 
 class Scope(Struct, frozen=True, omit_defaults=True):
     """`effects` are those that calls may have; `tools` those that may be called (None: any), `without` those that may
-    not; a name may be a pattern. `paths` are the folders below the workspace that may be written (empty: all). `role`
-    is whose scope it is, in words."""
+    not; a name may be a pattern. `paths` are the folders below the workspace that may be written (empty: all). Each row
+    of `lines` names a tool and what each command of its command line must begin with ("git log *") or be ("make
+    test"). `role` is whose scope it is, in words, `skills` are those that restrict it."""
 
     role: str = ""
     effects: tuple[Effect, ...] = EVERYTHING
     tools: tuple[str, ...] | None = None
     without: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()
+    lines: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    skills: tuple[str, ...] = ()
 
     def names(self, tool: str) -> bool:
         """Whether a tool of this name may be called."""
@@ -45,7 +48,9 @@ def within(scope: Scope, owner: Scope | None) -> Scope:
         tools = tuple(one for one in scope.tools if owner.names(one))
         tools += tuple(one for one in owner.tools if one not in tools and scope.names(one))
     without = tuple(dict.fromkeys((*owner.without, *scope.without)))
-    return Scope(scope.role, effects, tools, without, _shared(scope.paths, owner.paths))
+    lines = tuple(dict.fromkeys((*owner.lines, *scope.lines)))
+    skills = tuple(dict.fromkeys((*owner.skills, *scope.skills)))
+    return Scope(scope.role or owner.role, effects, tools, without, _shared(scope.paths, owner.paths), lines, skills)
 
 
 def _shared(own: tuple[str, ...], owner: tuple[str, ...]) -> tuple[str, ...]:

@@ -136,6 +136,12 @@ class ListUpdate(Struct, frozen=True, tag=True):
     explanation: str = ""
 
 
+class SkillLoaded(Struct, frozen=True, tag=True):
+    """The result is the text of a skill."""
+
+    name: str
+
+
 class ToolsShown(Struct, frozen=True, tag=True):
     """The result holds the schemas of these tools: they are known from now on."""
 
@@ -158,7 +164,7 @@ class SandboxRefusal(Struct, frozen=True, tag=True):
     advice: str = ""
 
 
-Update = ListUpdate | ToolsShown | NotRun | OutputKept | SandboxRefusal
+Update = ListUpdate | SkillLoaded | ToolsShown | NotRun | OutputKept | SandboxRefusal
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):

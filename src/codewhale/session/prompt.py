@@ -14,12 +14,22 @@ from msgspec import Struct
 
 from codewhale.lib.text import one_line, sanitise
 from codewhale.protocol.modes import Mode
+from codewhale.protocol.skills import Guided
 
 INSTRUCTION_LIMIT = 32_768
 INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md")
-_CLOSING = re.compile(r"</(?=\s*(?:instructions|context|skills))", re.IGNORECASE)
+SKILL_LIMIT = 32_768  # characters of one skill
+_CLOSING = re.compile(r"</(?=\s*(?:instructions|context|skills?|rules?|constitution))", re.IGNORECASE)
 # A part of the text for arrays that hold some tools and lack others.
 _FOR = re.compile(r"\{(?P<when>[a-z_0-9|+!]+):(?P<text>[^{}]*)\}")
+# How a skill became active, by who did it.
+_BY = {
+    "person": "The user activated this skill for {until}.",
+    "model": "This skill was loaded for {until}.",
+    "plan": "Your plan names this skill; it is active for {until}.",
+    "file": "This applies to a file that was just touched or found.",
+    "always": "This always applies here.",
+}
 _PROMPTS = Path(__file__).with_name("prompts")
 
 
@@ -69,6 +79,36 @@ def skills_text(listing: str) -> str:
         return ""
     head = "# Skills\nInstructions for kinds of tasks. Before a task that one fits, read it with load_skill."
     return f"{head}\n<skills>\n{_contain(listing)}\n</skills>"
+
+
+def skill_text(guided: Guided) -> str:
+    """The text of a skill or rule that has become active, with why, what it leaves of the tools, and its files."""
+    event, body = guided.event, guided.body.strip()
+    how = _BY[event.by].format(until="this turn" if event.lasts == "turn" else "the session")
+    lines = [f"{how} Its text guides how you work; it gives no rights."]
+    if event.scope is not None:
+        lines.append(f"It restricts the tools to: {', '.join(event.scope.tools or ()) or 'none'}.")
+        lines += [f"Of {tool}, the commands: {', '.join(patterns)}." for tool, patterns in event.scope.lines]
+    cut = ""
+    if len(body) > SKILL_LIMIT:
+        body, cut = (
+            body[:SKILL_LIMIT],
+            f"\nCut at {SKILL_LIMIT:,} characters; the rest: read_file {one_line(event.path)}",
+        )
+    name, source = _attribute(event.name), _attribute(event.path)
+    block = f'<skill name="{name}" source="{source}">\n{_contain(sanitise(body))}\n</skill>'
+    beside = "".join(f"\n- {one_line(path)}" for path in guided.companions)
+    return "\n".join(lines) + f"\n{block}{cut}" + (f"\nFiles beside it:{beside}" if beside else "")
+
+
+def released_text(name: str) -> str:
+    return f"The skill {name} was switched off by the user: it no longer applies."
+
+
+def offered_text(rows: Iterable[tuple[str, str]]) -> str:
+    """Skills that may fit what the person asks, by name and description."""
+    lines = [f"- {name}: {one_line(description, 280)}" for name, description in rows]
+    return "\n".join(["These skills may fit the request; read one with load_skill if it does:", *map(_contain, lines)])
 
 
 def instruction_text(instructions: Iterable[Instruction]) -> str:

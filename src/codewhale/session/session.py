@@ -9,6 +9,7 @@ from msgspec import Struct, field
 
 from codewhale.lib.clock import Clock, rfc3339
 from codewhale.models.dialects.base import Provider
+from codewhale.protocol.decisions import Rule
 from codewhale.protocol.events import (
     ApprovalChanged,
     CallFinished,
@@ -91,9 +92,17 @@ class Session:
 
     @property
     def scope(self) -> Scope | None:
-        """What the session's role and those of its owners leave of its rights; None is all."""
-        above = None if self._owner is None else self._owner.scope
-        return above if self.state.scope is None else within(self.state.scope, above)
+        """What the session's role, its active skills and those of its owners leave of its rights; None is all."""
+        scope = None if self._owner is None else self._owner.scope
+        for own in (self.state.scope, *(skill.scope for skill in self.state.skills.values())):
+            scope = scope if own is None else within(own, scope)
+        return scope
+
+    @property
+    def approved(self) -> tuple[Rule, ...]:
+        """What its active skills, and those of its owners, pre-approve."""
+        own = tuple(rule for skill in self.state.skills.values() for rule in skill.approved)
+        return own if self._owner is None else (*self._owner.approved, *own)
 
     @property
     def owners(self) -> "tuple[str, ...]":

@@ -37,6 +37,8 @@ from codewhale.protocol.events import (
     SessionOpened,
     SessionResumed,
     ShellRan,
+    SkillActivated,
+    SkillReleased,
     TitleSet,
     ToolActivated,
     TurnFinished,
@@ -100,6 +102,7 @@ class _Told(Struct):
     lists: dict[str, tuple[dict[str, Any], ...]]
     activated: dict[str, KnownTool]
     header: HeaderPinned | None
+    skills: dict[str, SkillActivated]
 
 
 class SessionState:
@@ -135,6 +138,8 @@ class SessionState:
         self.context_updates: dict[str, str] = {}
         self.lists: dict[str, tuple[dict[str, Any], ...]] = {}
         self.activated: dict[str, KnownTool] = {}  # in the order of activation
+        self.skills: dict[str, SkillActivated] = {}  # that are active
+        self.released: set[str] = set()  # skills that the person switched off for the session
         self.finished_calls = 0
         self.artifacts: dict[str, str] = {}
         self.waiting: dict[str, QueueKept] = {}  # messages of the person that no turn has taken
@@ -175,6 +180,11 @@ class SessionState:
     def _resumed(self, event: SessionResumed) -> None:
         self.mode = event.mode
         self.turn_open, self.last_end = False, None
+        self.skills = {
+            name: msgspec.structs.replace(one, approved=())  # an approval ends with the process that heard it
+            for name, one in self.skills.items()
+            if one.lasts == "session"
+        }
         self.stale_jobs |= self.jobs
         self.jobs = {}
         for job in list(self.stale_jobs)[:-STALE_MOST]:
@@ -222,7 +232,7 @@ class SessionState:
         self._begun[event.turn] = self._told()
 
     def _told(self) -> _Told:
-        known = (dict(self.lists), dict(self.activated), self.header)
+        known = (dict(self.lists), dict(self.activated), self.header, dict(self.skills))
         return _Told(dict(self.context_updates), list(self.person_commands), list(self.standing), *known)
 
     def head_after(self, event: Rewound) -> tuple[HeaderPinned, ...]:
@@ -247,12 +257,21 @@ class SessionState:
         if told is not None:
             self.context_updates, self.person_commands = dict(told.updates), list(told.commands)
             self.standing = list(told.standing)
-            self.lists, self.activated = dict(told.lists), dict(told.activated)
+            self.lists, self.activated, self.skills = dict(told.lists), dict(told.activated), dict(told.skills)
             self.measured, self.overflow = (0, 0), 0
 
     def _turn_finished(self, event: TurnFinished) -> None:
         self.turn_open = False
         self.last_end = event
+        self.skills = {name: one for name, one in self.skills.items() if one.lasts == "session"}
+
+    def _skill(self, event: SkillActivated) -> None:
+        self.skills[event.name] = event
+        self.released.discard(event.name)
+
+    def _no_skill(self, event: SkillReleased) -> None:
+        self.skills.pop(event.name, None)
+        self.released.add(event.name)
 
     def _titled(self, event: TitleSet) -> None:
         self.title = event.title
@@ -384,6 +403,8 @@ _STEPS: dict[type[Event], Callable[[SessionState, Any], None]] = {
     JobStarted: SessionState._job_started,
     JobEnded: SessionState._job_ended,
     ToolActivated: SessionState._activated,
+    SkillActivated: SessionState._skill,
+    SkillReleased: SessionState._no_skill,
     ShellRan: SessionState._shell_ran,
     Rewound: SessionState._rewind,
     QueueKept: SessionState._queue,

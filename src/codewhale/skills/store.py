@@ -17,7 +17,6 @@ from codewhale.permissions.trust import TrustStore
 from codewhale.skills.model import LoadedSkill, Skill, SkillList
 
 FILE_LIMIT = 1 << 20
-DESCRIPTION_LIMIT, LISTING_LIMIT = 280, 12_000
 _SKILLS, _COMPANIONS = 500, 100
 _NAME = re.compile(r"\w(?:[\w.:-]{0,62}\w)?")
 
@@ -52,26 +51,15 @@ class SkillStore:
                 if problem:
                     problems.append(f"{shown}: {problem}")
                 else:
-                    skills[read.name] = Skill(read.name, read.description, shown, file)
+                    skills[read.name] = Skill(
+                        read.name, read.description, shown, file, size=read.stamp[1], sha256=read.digest
+                    )
         return SkillList(tuple(skills.values()), tuple(problems))
 
-    def listing(self, workspace: str) -> str:
-        """What a model is told: a line a skill, at most 12,000 characters; "" where there is none."""
-        lines: list[str] = []
-        left, skills = LISTING_LIMIT, self.of(workspace).skills
-        for skill in skills:
-            line = f"- {skill.name}: {one_line(skill.description, DESCRIPTION_LIMIT)} ({one_line(skill.path)})"
-            left -= len(line) + 1
-            if left < 0:
-                lines.append(f"- {len(skills) - len(lines)} more are not listed; load_skill finds them by name")
-                break
-            lines.append(line)
-        return "\n".join(lines)
-
-    def load(self, workspace: str, name: str) -> LoadedSkill | None:
-        skill = next((skill for skill in self.of(workspace).skills if skill.name == name), None)
-        data = None if skill is None else read_markdown(skill.file, FILE_LIMIT)
-        if skill is None or data is None:
+    def read(self, skill: Skill) -> LoadedSkill | None:
+        """A skill with its text; None where the file is not what it was, or is a rule's."""
+        data = read_markdown(skill.file, FILE_LIMIT) if skill.kind == "skill" else None
+        if data is None or sha256(data).hexdigest() != skill.sha256:
             return None
         _, body = split_head(data.decode("utf-8", "replace"))
         return LoadedSkill(skill, body, tuple(_companions(os.path.dirname(skill.file))))

@@ -5,9 +5,9 @@ from difflib import get_close_matches
 from typing import Annotated
 
 from codewhale.protocol.errors import NextCall, ToolError
-from codewhale.protocol.tools import CallContext, Effect, ToolResult
-from codewhale.skills.model import LoadedSkill
-from codewhale.skills.store import SkillStore
+from codewhale.protocol.tools import CallContext, Effect, SkillLoaded, ToolResult
+from codewhale.skills.library import SkillLibrary
+from codewhale.skills.model import Activation, LoadedSkill
 from codewhale.tools.base import Args, Doc, tool
 
 
@@ -20,7 +20,7 @@ class LoadSkill(Args, frozen=True):
 class SkillTools:
     """The tool that reads skills."""
 
-    def __init__(self, skills: SkillStore) -> None:
+    def __init__(self, skills: SkillLibrary) -> None:
         self._skills = skills
 
     @tool("load_skill", effects={Effect.READS}, parallel=True)
@@ -34,8 +34,14 @@ class SkillTools:
         if found is None:
             raise await asyncio.to_thread(self._missing, call.workspace, name)
         skill = found.skill
+        if skill.activation is Activation.MANUAL:
+            raise ToolError(
+                "permission_denied",
+                f"The skill {skill.name} is for the user to activate, by ${skill.name} in a message or /skill "
+                f"{skill.name}. Go on without it.",
+            )
         metadata = {"skill_name": skill.name, "skill_path": skill.path, "companion_files": list(found.companions)}
-        return ToolResult(_shown(found), metadata=metadata)
+        return ToolResult(_shown(found), metadata=metadata, updates=(SkillLoaded(skill.name),))
 
     def _missing(self, workspace: str, name: str) -> ToolError:
         names = [skill.name for skill in self._skills.of(workspace).skills]

@@ -13,7 +13,7 @@ from msgspec import Struct
 from codewhale.permissions.shell.floor import LONGEST, Floor
 from codewhale.permissions.shell.flow import may_run_input, sends
 from codewhale.permissions.shell.harm import ShellCall, SimpleCommand, secret_word
-from codewhale.permissions.shell.parse import INCOMPLETE, ParsedLine, feed, parse
+from codewhale.permissions.shell.parse import INCOMPLETE, ParsedLine, Redirect, feed, parse
 from codewhale.permissions.shell.paths import AskedError, ShellPaths, ask
 from codewhale.permissions.shell.readings import Readings
 from codewhale.permissions.shell.reads import look_anew
@@ -51,9 +51,10 @@ class ShellContext(Struct, frozen=True):
 class ShellJudgement(Struct, frozen=True):
     """What the analysis says of a line. A deny is the hard floor's, its rule begins with "floor."; the rule of an ask
     names what the line would do. `commands` are all simple ones, also those behind wrappers; `plain` says that the
-    line is one of literal words and nothing else. `sandbox` is the profile to run it in: of an ask, "none" where no
-    sandbox would make the question needless. `runs_input`: something in the line may run what it is given as input.
-    `tests` are its first words where they run the project's tests."""
+    line is one of literal words and nothing else, `joined` that it is of several such, which every shell reads alike,
+    and writes to no file by itself. `sandbox` is the profile to run it in: of an ask, "none" where no sandbox would
+    make the question needless. `runs_input`: something in the line may run what it is given as input. `tests` are its
+    first words where they run the project's tests."""
 
     verdict: Verdict
     rule: str
@@ -61,6 +62,7 @@ class ShellJudgement(Struct, frozen=True):
     commands: tuple[SimpleCommand, ...] = ()
     sandbox: Profile = "none"
     plain: bool = False
+    joined: bool = False
     runs_input: bool = False
     tests: str = ""
 
@@ -91,6 +93,7 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
         len(commands) == len(parsed.commands) == 1 and commands[0].known and not parsed.shapes and not parsed.redirects
     )
     plain = plain and agreed and not parsed.commands[0].assigns
+    joined = plain or (agreed and all(command.known for command in commands) and not _writes_or_assigns(parsed))
     profile: Profile
     try:
         if steps is None or not agreed:
@@ -103,9 +106,17 @@ def analyse(line: str, context: ShellContext) -> ShellJudgement:
     except AskedError as asked:
         rule = _asked(asked.rule, floor.calls, parsed)
         profile = "none" if rule in _A_PERSONS else "workspace-write"
-        return ShellJudgement("ask", rule, f"Needs approval: {asked.why}.", commands, profile, plain, runs)
+        return ShellJudgement("ask", rule, f"Needs approval: {asked.why}.", commands, profile, plain, joined, runs)
     profile = "read-only" if context.sandbox else "none"
-    return ShellJudgement("allow", "shell.reads", "It only reads.", commands, profile, plain)
+    return ShellJudgement("allow", "shell.reads", "It only reads.", commands, profile, plain, joined)
+
+
+def _writes_or_assigns(line: ParsedLine) -> bool:
+    return any(command.assigns for command in line.commands) or any(map(_to_file, line.redirects))
+
+
+def _to_file(redirect: Redirect) -> bool:
+    return ">" in redirect.op and redirect.target.text not in ("", "/dev/null", "1", "2")
 
 
 def _overlong(line: str, context: ShellContext) -> ShellJudgement:
@@ -127,8 +138,8 @@ def _refuse_to_read(text: str, line: ParsedLine) -> NoReturn:
     """Ask, with the reason why the line is not one that every shell reads alike."""
     if odd := odd_character(text):
         ask("shell.bytes", f"it contains the character {odd}, which can be mistaken for another")
-    written = next((redirect for redirect in line.redirects if ">" in redirect.op and redirect.target.text), None)
-    if written is not None and written.target.text not in ("/dev/null", "1", "2"):
+    written = next(filter(_to_file, line.redirects), None)
+    if written is not None:
         ask("shell.redirect", f"it redirects to {written.target.text}")
     if line.shapes:
         ask("shell.construct", f"it contains {line.shapes[0]}")

@@ -1,0 +1,45 @@
+"""The skills and rules of workspaces for the sessions there; nothing is imported where a workspace has none."""
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Literal
+
+from codewhale.protocol.skills import Guided, Mentioned
+
+if TYPE_CHECKING:
+    from codewhale.skills.library import SkillLibrary
+
+
+class WorkspaceSkills:
+    """Implements agent.guidance.GuidanceSource."""
+
+    def __init__(self, library: "Callable[[], SkillLibrary]", some: Callable[[str], bool]) -> None:
+        """`some(workspace)` tells whether there may be any."""
+        self._get = library
+        self._some = some
+
+    @property
+    def _library(self) -> "SkillLibrary":
+        return self._get()
+
+    def some(self, workspace: str) -> bool:
+        return self._some(workspace)
+
+    def mentioned(self, workspace: str, text: str) -> Mentioned:
+        return Mentioned()
+
+    def planned(self, workspace: str, lines: Sequence[str]) -> tuple[Guided, ...]:
+        return ()
+
+    def touching(self, workspace: str, paths: Sequence[str]) -> tuple[Guided, ...]:
+        return ()
+
+    def offered(self, workspace: str, text: str) -> tuple[tuple[str, str], ...]:
+        return ()
+
+    def standing(self, workspace: str) -> tuple[Guided, ...]:
+        return self._library.standing(workspace)
+
+    def activation(
+        self, workspace: str, name: str, by: Literal["person", "model"], lasts: Literal["turn", "session"]
+    ) -> Guided | None:
+        return self._library.activation(workspace, name, by, lasts)

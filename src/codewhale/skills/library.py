@@ -1,0 +1,96 @@
+"""All skills and rules of a workspace as a session uses them: by name, by the files it touches, by what it is asked."""
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal, Protocol
+
+from codewhale.lib.text import one_line
+from codewhale.protocol.events import SkillActivated
+from codewhale.protocol.skills import Guided
+from codewhale.skills.model import Activation, LoadedSkill, Skill, SkillList
+from codewhale.skills.restriction import approvals, read_tokens, restriction
+
+DESCRIPTION_LIMIT, LISTING_LIMIT = 280, 12_000
+By = Literal["person", "model", "plan", "file", "always"]
+
+
+class SkillFiles(Protocol):
+    """Where skills or rules come from."""
+
+    def of(self, workspace: str) -> SkillList: ...
+    def read(self, skill: Skill) -> LoadedSkill | None:
+        """It with its text; None where the file is no longer what it was."""
+
+
+class SkillLibrary:
+    def __init__(self, sources: Sequence[SkillFiles], canonical: Callable[[str], str]) -> None:
+        """`canonical(name)` is the tool that a name stands for, "" for none."""
+        self._sources = sources
+        self._canonical = canonical
+
+    def of(self, workspace: str) -> SkillList:
+        """Everything there is, by precedence."""
+        lists = [source.of(workspace) for source in self._sources]
+        return SkillList(
+            tuple(skill for one in lists for skill in one.skills),
+            tuple(problem for one in lists for problem in one.problems),
+            tuple(skill for one in lists for skill in one.off),
+        )
+
+    def find(self, workspace: str, name: str) -> Skill | None:
+        """The one of a name, or of a full name."""
+        skills = self.of(workspace).skills
+        return next((one for one in skills if one.name == name), None) or next(
+            (one for one in skills if one.full_name == name), None
+        )
+
+    def load(self, workspace: str, name: str) -> LoadedSkill | None:
+        skill = self.find(workspace, name)
+        return None if skill is None else self.read(skill)
+
+    def read(self, skill: Skill) -> LoadedSkill | None:
+        for source in self._sources:
+            loaded = source.read(skill)
+            if loaded is not None:
+                return loaded
+        return None
+
+    def listing(self, workspace: str) -> str:
+        """What a model is told: a line a skill, at most 12,000 characters; "" where there is none."""
+        lines: list[str] = []
+        left = LISTING_LIMIT
+        skills = [one for one in self.of(workspace).skills if one.activation is Activation.MODEL]
+        for skill in skills:
+            line = f"- {skill.name}: {one_line(skill.description, DESCRIPTION_LIMIT)} ({one_line(skill.path)})"
+            left -= len(line) + 1
+            if left < 0:
+                lines.append(f"- {len(skills) - len(lines)} more are not listed; load_skill finds them by name")
+                break
+            lines.append(line)
+        return "\n".join(lines)
+
+    def guided(self, skill: Skill, by: By, *, lasts: Literal["turn", "session"] = "turn") -> Guided | None:
+        """What activating a skill comes to. Only a person's word carries what it pre-approves."""
+        loaded = self.read(skill)
+        if loaded is None:
+            return None
+        scope = None
+        if skill.tools is not None:
+            scope = restriction(skill.name, read_tokens(skill.tools, self._canonical))
+        approved = approvals(skill.name, read_tokens(skill.approved, self._canonical)) if by == "person" else ()
+        rules = tuple(rule for one in approved for rule in one.rules)
+        event = SkillActivated(skill.name, skill.path, skill.sha256, by, lasts, scope, rules)
+        return Guided(event, loaded.body, loaded.companions)
+
+    # ------------------------------------------------------------------ what a session asks
+
+    def activation(self, workspace: str, name: str, by: By, lasts: Literal["turn", "session"]) -> Guided | None:
+        skill = self.find(workspace, name)
+        return None if skill is None else self.guided(skill, by, lasts=lasts)
+
+    def standing(self, workspace: str) -> tuple[Guided, ...]:
+        """Those that are always active and restrict something."""
+        always = (one for one in self.of(workspace).skills if one.activation is Activation.ALWAYS)
+        return self._all((one for one in always if one.tools is not None), "always", lasts="session")
+
+    def _all(self, skills: Iterable[Skill], by: By, *, lasts: Literal["turn", "session"]) -> tuple[Guided, ...]:
+        return tuple(one for skill in skills if (one := self.guided(skill, by, lasts=lasts)) is not None)
