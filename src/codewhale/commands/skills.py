@@ -31,5 +31,5 @@ class SkillsCommand:
 
 def _shown(found: SkillList) -> str:
     lines = [f"{skill.name:<24} {one_line(skill.description, 120)}  ({skill.path})" for skill in found.skills]
-    lines += [f"left out: {one_line(problem, 400)}" for problem in found.problems]
+    lines += [("" if ": loaded anyway: " in line else "left out: ") + one_line(line, 400) for line in found.problems]
     return "\n".join(lines) or "No skills. A skill is a folder with a SKILL.md, in ~/.agents/skills."

@@ -1,6 +1,7 @@
 """Markdown files with a YAML head that steer the harness: how they are read, and where those of commands stand."""
 
 import hashlib
+import json
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -20,7 +21,9 @@ FILE_LIMIT = 64 << 10
 _MODES = (Mode.PLAN, Mode.AGENT)
 MOST_COMMANDS = 200
 _HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_MEMBER = re.compile(r"^([a-z][a-z-]*):[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+# What stands before the value of a line, and the value.
+_VALUE = re.compile(r"((?: *- +)*(?: *[\w.-]+:[ \t]+)?)(?<=[ \t])(\S.*?)\s*\Z")
+_MOST_QUOTED = 16
 
 
 class CommandFile(Struct, frozen=True):
@@ -57,18 +60,73 @@ def split_head(text: str) -> tuple[str | None, str]:
 
 
 def head_members(head: str) -> dict[str, Any]:
-    """The members of a YAML head; of one that is not YAML, most often for a colon within a text, the texts by their
-    lines."""
+    """The members of a YAML head, none of one that cannot be read."""
+    try:
+        return parse_head(head)
+    except ValueError:
+        return {}
+
+
+def parse_head(head: str, *, texts: bool = False) -> dict[str, Any]:
+    """The members of a YAML head, with `texts` every scalar as the text that it is. A line that is not YAML, most often
+    for a colon or a star within a text, is read as a text. Raises ValueError with what is wrong."""
     import yaml
 
-    try:
-        check_nesting(head.encode("utf-8", "replace"))
-        if _aliased(yaml.parse(head)):
-            return {}
-        members = yaml.safe_load(head)
-    except (yaml.YAMLError, RecursionError, ValueError):
-        members = dict(_MEMBER.findall(head))
-    return members if isinstance(members, dict) else {}
+    loader = (getattr(yaml, "CBaseLoader", yaml.BaseLoader) if texts else
+              getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # fmt: skip
+    check_nesting(head.encode("utf-8", "replace"))
+    lines = head.split("\n")
+    for _ in range(_MOST_QUOTED):
+        text = "\n".join(lines)
+        try:
+            if _aliased(yaml.parse(text, loader)):
+                raise ValueError("its header repeats parts of itself")
+            members = yaml.load(text, loader)
+            break
+        except (yaml.YAMLError, RecursionError, ValueError) as error:
+            mark = getattr(error, "problem_mark", None)
+            if mark is None or not _quote(lines, mark.line):
+                raise ValueError(_why(error)) from None
+    else:
+        raise ValueError("its header is not valid YAML")
+    if not isinstance(members, dict | None):
+        raise ValueError("its header is no table of names and values")
+    return members or {}
+
+
+def _why(error: Exception) -> str:
+    mark, problem = getattr(error, "problem_mark", None), getattr(error, "problem", None)
+    if mark is None:
+        why = getattr(error, "reason", "")  # of a character that cannot stand there
+        return str(error) if type(error) is ValueError else f"its header is not valid YAML{why and ': ' + why}"
+    return f"its header is not valid YAML: {problem} at line {mark.line + 2}"
+
+
+def _quote(lines: list[str], at: int) -> bool:
+    """Put the value at a line, with the lines that it goes on over, into quotes; False where there is none or it has
+    them."""
+    at = min(at, len(lines) - 1)
+    while at > 0 and _indent(lines[at]) > _indent(lines[at - 1]) and _plain(lines[at - 1]):
+        at -= 1
+    match = _VALUE.match(lines[at])
+    if match is None or not _plain(lines[at]):
+        return False
+    end = at + 1
+    while end < len(lines) and lines[end].strip() and _indent(lines[end]) > _indent(lines[at]):
+        end += 1
+    value = " ".join(line.strip() for line in (match.group(2), *lines[at + 1 : end]))
+    lines[at:end] = [match.group(1) + json.dumps(value, ensure_ascii=False)] + [""] * (end - at - 1)
+    return True
+
+
+def _plain(line: str) -> bool:
+    """Whether a line has a value that could be put into quotes."""
+    match = _VALUE.match(line)
+    return match is not None and not re.match(r'[|>][-+\d]*\s*\Z|"(?:[^"\\]|\\.)*"\s*\Z', match.group(2))
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip(" "))
 
 
 def _aliased(events: Iterable[Any]) -> bool:

@@ -21,7 +21,8 @@ class Skill(Struct, frozen=True):
     one that its globs start from (absolute, "" for a person's own). `space` is its namespace, `program` whose format
     it has. `tools` are the tools that it restricts a session to as its header names them (None: it restricts nothing),
     `approved` those that it pre-approves, `workflow` a file of its folder. `plan`: a model's plan line may name it.
-    `size` is that of its file in bytes, `sha256` of its bytes."""
+    `size` is that of its file in bytes, `sha256` of its bytes; `license` and `compatibility` are as its header has
+    them."""
 
     name: str
     description: str
@@ -39,6 +40,8 @@ class Skill(Struct, frozen=True):
     plan: bool = True
     size: int = 0
     sha256: str = ""
+    license: str = ""
+    compatibility: str = ""
 
     @property
     def full_name(self) -> str:
@@ -55,9 +58,18 @@ class LoadedSkill(Struct, frozen=True):
 
 
 class SkillList(Struct, frozen=True):
-    """The skills and rules of a workspace by precedence, those that were switched off, and a line for each file that
-    is none or is left out."""
+    """The skills and rules of a workspace by precedence, those that were switched off, those whose name one before
+    them has (their full name is their own), and a line for each file that is none, is left out, or is used although
+    something is wrong with it ("loaded anyway")."""
 
     skills: tuple[Skill, ...] = ()
     problems: tuple[str, ...] = ()
     off: tuple[Skill, ...] = ()
+    shadowed: tuple[Skill, ...] = ()
+
+    def find(self, name: str) -> Skill | None:
+        """The one that a name or a full name stands for."""
+        named = (skill for skill in self.skills if skill.name == name)
+        return next(named, None) or next(
+            (skill for skill in (*self.skills, *self.shadowed) if skill.full_name == name), None
+        )

@@ -1,34 +1,31 @@
 """Skills: folders whose SKILL.md tells a model how to do one kind of task (the open Agent Skills form).
 
-They are found, read and listed here; nothing of a skill is ever run, and what it says about rights is not heard.
+They are found, read and listed here; nothing of a skill is ever run.
 """
 
 import os
-import re
 from hashlib import sha256
-from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from codewhale.lib.text import one_line
-from codewhale.permissions.markdown_files import HEAD_LIMIT, head_members, read_markdown, split_head
+from codewhale.permissions.markdown_files import read_markdown, split_head
 from codewhale.permissions.skill_folders import FILES, SkillFolder, places, skill_files
 from codewhale.permissions.trust import TrustStore
+from codewhale.skills.header import read_header, workflow_fault
 from codewhale.skills.model import LoadedSkill, Skill, SkillList
 
 FILE_LIMIT = 1 << 20
 _SKILLS, _COMPANIONS = 500, 100
-_NAME = re.compile(r"\w(?:[\w.:-]{0,62}\w)?")
 
 
 class _SkillFile(Struct, frozen=True):
-    """A file as it was read: what it is known by, its digest, and its skill or why it is none."""
+    """A file as it was read: what it is known by, its skill or why it is none, and what is wrong with it."""
 
-    stamp: tuple[int, int, int]
-    digest: str
-    name: str = ""
-    description: str = ""
-    problem: str = ""
+    stamp: tuple[int, ...]
+    skill: Skill | None
+    notes: tuple[str, ...]
 
 
 class SkillStore:
@@ -41,20 +38,24 @@ class SkillStore:
 
     def of(self, workspace: str) -> SkillList:
         skills: dict[str, Skill] = {}
+        shadowed: list[Skill] = []
         problems: list[str] = []
         for place in places(os.path.realpath(workspace), self._home, self._person):
             for file, shown in skill_files(place):
                 if len(skills) == _SKILLS:
-                    return SkillList(tuple(skills.values()), (*problems, f"only the first {_SKILLS} skills are used"))
-                read = self._read(file)
-                problem = read.problem or self._untrusted(place, file, read) or _shadowed(read, skills)
-                if problem:
-                    problems.append(f"{shown}: {problem}")
-                else:
-                    skills[read.name] = Skill(
-                        read.name, read.description, shown, file, size=read.stamp[1], sha256=read.digest
-                    )
-        return SkillList(tuple(skills.values()), tuple(problems))
+                    problems.append(f"only the first {_SKILLS} skills are used")
+                    return SkillList(tuple(skills.values()), tuple(problems), (), tuple(shadowed))
+                skill, notes = self._standing(place, file, shown)
+                if skill is None:
+                    problems += [f"{shown}: {note}" for note in notes]
+                    continue
+                first = skills.setdefault(skill.name, skill)
+                if first is not skill:
+                    shadowed.append(skill)
+                    problems.append(f"{shown}: the skill {skill.name} of {first.path} comes first")
+                if notes:
+                    problems.append(f"{shown}: loaded anyway: {'; '.join(notes)}")
+        return SkillList(tuple(skills.values()), tuple(problems), (), tuple(shadowed))
 
     def read(self, skill: Skill) -> LoadedSkill | None:
         """A skill with its text; None where the file is not what it was, or is a rule's."""
@@ -64,12 +65,24 @@ class SkillStore:
         _, body = split_head(data.decode("utf-8", "replace"))
         return LoadedSkill(skill, body, tuple(_companions(os.path.dirname(skill.file))))
 
+    def _standing(self, place: SkillFolder, file: str, shown: str) -> tuple[Skill | None, tuple[str, ...]]:
+        """The skill of a file of a place as it stands now and what is wrong with it, or None and why there is none."""
+        read = self._read(file)
+        if read.skill is None:
+            return None, read.notes
+        if place.workspace and not self._trust.holds(file, read.skill.sha256):
+            return None, ("not trusted; to use it: codewhale trust add " + one_line(file),)
+        skill, notes = replace(read.skill, path=shown, folder=place.workspace), read.notes
+        if skill.workflow and (fault := workflow_fault(skill)):
+            skill, notes = replace(skill, workflow=""), (*notes, fault)
+        return skill, notes
+
     def _read(self, file: str) -> _SkillFile:
         try:
             info = os.stat(file)
         except OSError as error:
-            return _SkillFile((0, 0, 0), "", problem=error.strerror or "it cannot be read")
-        stamp = (info.st_mtime_ns, info.st_size, info.st_ino)
+            return _SkillFile((), None, (error.strerror or "it cannot be read",))
+        stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
         known = self._known.get(file)
         if known is None or known.stamp != stamp:
             if len(self._known) > 4 * _SKILLS:
@@ -77,37 +90,15 @@ class SkillStore:
             known = self._known[file] = _understood(file, stamp)
         return known
 
-    def _untrusted(self, place: SkillFolder, file: str, read: _SkillFile) -> str:
-        if not place.workspace or self._trust.holds(file, read.digest):
-            return ""
-        return "not trusted; to use it: codewhale trust add " + one_line(file)
 
-
-def _shadowed(read: _SkillFile, skills: dict[str, Skill]) -> str:
-    other = skills.get(read.name)
-    return f"the skill {read.name} of {other.path} comes first" if other else ""
-
-
-def _understood(file: str, stamp: tuple[int, int, int]) -> _SkillFile:
+def _understood(file: str, stamp: tuple[int, ...]) -> _SkillFile:
     data = read_markdown(file, FILE_LIMIT)
-    if data is None:
-        return _SkillFile(stamp, "", problem=f"it is it must be a regular file of at most {FILE_LIMIT:,} bytes")
-    digest, text = sha256(data).hexdigest(), data.decode("utf-8", "replace")
-    folder = os.path.basename(os.path.dirname(file))
-    head, _ = split_head(text)
-    if head is None:
-        title = re.search(r"^#+[ \t]+(\S.*)$", text[:HEAD_LIMIT], re.MULTILINE)
-        members: dict[str, Any] = {"description": title.group(1)} if title else {}
-    elif len(head) > HEAD_LIMIT:
-        return _SkillFile(stamp, digest, problem=f"its header is longer than {HEAD_LIMIT:,} characters")
-    else:
-        members = head_members(head)
-    name, description = members.get("name", folder), members.get("description")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        return _SkillFile(stamp, digest, problem="the name must be 1 to 64 letters, digits, hyphens, dots or colons")
-    if not isinstance(description, str) or not description.strip():
-        return _SkillFile(stamp, digest, problem="it has no description")
-    return _SkillFile(stamp, digest, name, description.strip())
+    try:
+        if data is None:
+            raise ValueError(f"it must be a regular file of at most {FILE_LIMIT:,} bytes")
+        return _SkillFile(stamp, *read_header(file, data))
+    except ValueError as error:
+        return _SkillFile(stamp, None, (str(error),))
 
 
 def _companions(folder: str) -> list[str]:
