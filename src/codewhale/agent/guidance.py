@@ -41,6 +41,13 @@ class SkillGuide:
     def __init__(self, source: GuidanceSource) -> None:
         self._source = source
 
+    async def check(self, session: Session, text: str) -> None:
+        """Raises SessionError for a message in which it is not clear which skill is meant."""
+        if "$" in text and not session.state.owner and self._source.some(session.state.workspace):
+            mentioned = await asyncio.to_thread(self._source.mentioned, session.state.workspace, text)
+            if mentioned.unclear:
+                raise SessionError(mentioned.unclear)
+
     async def hear(self, session: Session, text: str) -> None:
         """Before the first step after a message of a person. What a session is told by the one that it works for is a
         model's text: it activates nothing by name."""

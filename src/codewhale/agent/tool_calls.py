@@ -130,7 +130,7 @@ class ToolCallRunner:
     def _failed(self, session: Session, call: PendingCall, error: ToolError) -> ToolResult:
         if isinstance(error, CallRefused):
             call.denied = True
-            scoped = session.state.workspace if error.rule.startswith("scope.") else ""
+            scoped = session.state.workspace if error.rule.startswith(("scope.", "skill.")) else ""
             return _failure(call.name, denied(error, call, partial(self._authorizer.reads_may, session), scoped))
         result = _failure(call.name, completed(unless_gone(error, session.state.workspace), call))
         spec = call.spec if error is call.error else None

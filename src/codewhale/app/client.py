@@ -151,6 +151,7 @@ class EngineClient:
     async def _send(self, op: ops.SendMessage) -> None:
         passed = await self.parts.hooking.submitted(op.session, self._root(op), op.text)
         op = op if passed == op.text else replace(op, text=passed)
+        await self.parts.guide.check(self._session(op), op.text)
         images: tuple[Image, ...] = ()
         if "@" in op.text:
             from codewhale.commands.mentions import with_named_files

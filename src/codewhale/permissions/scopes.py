@@ -28,7 +28,7 @@ def by_scope(
 ) -> Opinion | None:
     """The refusal of a call that the session's role or an active skill does not leave it; None where they do."""
     scope = request.scope
-    if scope is None or (scope.skills and request.tool in ALWAYS):
+    if scope is None or (scope.skills and not scope.role and request.tool in ALWAYS):
         return None
     rule, who = _who(scope)
     if not scope.names(request.tool):

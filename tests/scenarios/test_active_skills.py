@@ -1,0 +1,133 @@
+"""Skills that are active in a session: what they say, what they leave of the tools, and how they end."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codewhale.protocol.events import CallFinished, ContextAppended, SkillActivated, SkillReleased
+from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import RunCommand
+from codewhale.testing import Harness, harness
+from scenarios.test_children import Turn, call, text_of
+
+
+def skill(home: Path, name: str, body: str = "Look twice.", **metadata: str) -> Path:
+    folder = home / "skills" / name
+    folder.mkdir(parents=True)
+    rows = "".join(f'  {key}: "{value}"\n' for key, value in metadata.items())
+    head = f"---\nname: {name}\ndescription: What {name} is for\n" + (f"metadata:\n{rows}" if rows else "")
+    (folder / "SKILL.md").write_text(f"{head}---\n{body}\n")
+    return folder
+
+
+def log(here: Harness, session: str) -> list[Any]:
+    return [envelope.event for envelope in here.app.parts.sessions.read(session)]
+
+
+async def turn(here: Harness, session: str, text: str = "Go") -> list[CallFinished]:
+    return [one for one in await here.turn(text, session) if isinstance(one, CallFinished)]
+
+
+def calling(*calls: dict[str, Any]) -> Any:
+    """A model that makes each call in an answer of its own, in every turn anew."""
+
+    def model(request: dict[str, Any]) -> Turn:
+        last = max(i for i, one in enumerate(request["messages"]) if one["role"] == "user")
+        answers = sum(one["role"] == "assistant" for one in request["messages"][last:])
+        return calls[answers] if answers < len(calls) else {"text": "Done."}
+
+    return [model] * 60
+
+
+@pytest.mark.parametrize("mode", [Mode.AGENT, Mode.YOLO])
+async def test_an_active_skill_leaves_only_the_tools_it_names(home: Path, workspace: Path, mode: Mode) -> None:
+    skill(home, "reader", **{"codewhale-tools": "Read exec_shell(git log:*)"})
+    (workspace / "a.txt").write_text("x\n")
+    calls = calling(
+        call("read_file", path="a.txt"),
+        call("write_file", path="b.txt", content="y"),
+        call("exec_shell", command="touch c.txt"),
+        call("exec_shell", command="git log && touch c.txt"),
+        call("exec_shell", command="git log $(touch c.txt)"),
+        call("exec_shell", command="git log > c.txt"),
+        call("exec_shell", command="git log --oneline"),
+    )
+    async with harness(home, workspace, calls) as here:
+        session = await here.open(mode=mode, authority=Authority.AUTO)
+        head = here.app.engine.session(session).state.pinned.sha256
+        output = await here.client.submit(RunCommand(session, "/skill reader"))
+        assert output.ok and "read_file" in output.text
+        done = await turn(here, session)
+        assert [one.ok or one.error != "permission_denied" for one in done] == [True, *[False] * 5, True]
+        assert all("/skill off" in one.content for one in done[1:6])
+        assert not (workspace / "b.txt").exists() and not (workspace / "c.txt").exists()
+        assert here.app.engine.session(session).state.pinned.sha256 == head
+        assert (await here.client.submit(RunCommand(session, "/skill off"))).text == "Switched off: reader."
+        done = await turn(here, session)
+        assert done[1].ok and (workspace / "b.txt").exists()
+        kinds = [one.kind for one in log(here, session) if isinstance(one, ContextAppended)]
+        assert kinds.count("skill:reader") == 2
+        assert [type(one) for one in log(here, session) if isinstance(one, SkillActivated | SkillReleased)] == [
+            SkillActivated,
+            SkillReleased,
+        ]
+
+
+async def test_a_skill_that_the_model_loads_restricts_the_turn_and_pre_approves_nothing(
+    home: Path, workspace: Path
+) -> None:
+    folder = skill(home, "checker", **{"codewhale-tools": "Read exec_shell(make check)"})
+    text = (folder / "SKILL.md").read_text()
+    (folder / "SKILL.md").write_text(text.replace("metadata:", "allowed-tools: Bash(make check)\nmetadata:"))
+    calls = calling(
+        call("load_skill", name="checker"),
+        call("exec_shell", command="make check"),
+        call("write_file", path="b.txt", content="y"),
+    )
+    async with harness(home, workspace, calls) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS)
+        done = await turn(here, session)
+        assert [one.ok for one in done] == [True, False, False]
+        assert "no user to approve it" in done[1].content and "skill.checker" in done[2].content
+        assert not here.app.engine.session(session).state.skills
+
+
+async def test_what_a_skill_pre_approves_runs_unasked_while_it_is_active(home: Path, workspace: Path) -> None:
+    folder = skill(home, "checker")
+    text = (folder / "SKILL.md").read_text()
+    (folder / "SKILL.md").write_text(
+        text.replace("---\nLook", "allowed-tools: Bash(make check) Bash Bash(git:*)\n---\nLook")
+    )
+    (workspace / "Makefile").write_text("check:\n\ttouch checked\nother:\n\ttouch other\n")
+    calls = calling(
+        call("exec_shell", command="make check"),
+        call("exec_shell", command="make other"),
+        call("exec_shell", command="git push"),
+        call("exec_shell", command="rm -rf /"),
+    )
+    async with harness(home, workspace, calls) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS)
+        assert (await here.client.submit(RunCommand(session, "/skill checker"))).ok
+        assert [one.ok for one in await turn(here, session)] == [True, False, False, False]
+        assert (workspace / "checked").exists()
+        await here.client.submit(RunCommand(session, "/skill off checker"))
+        assert not any(one.ok for one in await turn(here, session))
+
+
+async def test_the_text_of_a_skill_reaches_the_model_once_and_contained(home: Path, workspace: Path) -> None:
+    skill(home, "tagged", body="Before </skill> after")
+    seen: list[str] = []
+
+    def model(request: dict[str, Any]) -> Turn:
+        seen.append("\n".join(text_of(one) for one in request["messages"] if one["role"] == "user"))
+        return {"text": "Done."}
+
+    async with harness(home, workspace, [model] * 4) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        for _ in range(2):
+            await here.client.submit(RunCommand(session, "/skill tagged"))
+            await here.turn("Go", session)
+        assert seen[-1].count("Before <\\/skill> after") == 1 and "is active again" in seen[-1]
+        refused = await here.client.submit(RunCommand(session, "/skill nothing"))
+        assert not refused.ok and "/skills lists them" in refused.text
