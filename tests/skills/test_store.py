@@ -121,12 +121,16 @@ def test_links_and_pipes_lead_nowhere(tmp_path: Path, workspace: Path) -> None:
 
 
 def test_a_listing_is_bounded_and_says_so(tmp_path: Path, workspace: Path) -> None:
-    for number in range(60):
-        put(tmp_path / f".agents/skills/skill{number:02}", says=f"Number {number}. " + "word " * 200)
-    lines = skills(tmp_path).listing(str(workspace)).splitlines()
-    assert sum(map(len, lines)) <= LISTING_LIMIT + 100
-    assert lines[0].startswith("- skill00: Number 0. word") and len(lines[0]) < 360
-    assert lines[-1] == f"- {60 - len(lines) + 1} more are not listed; load_skill finds them by name"
+    def listed(count: int) -> list[str]:
+        for number in range(count):
+            put(tmp_path / f".agents/skills/skill{number:03}", says=f"Number {number}. " + "word " * 200)
+        lines = skills(tmp_path).listing(str(workspace)).splitlines()
+        assert sum(map(len, lines)) <= LISTING_LIMIT + 100 and lines[0].startswith("- skill000: Number 0. word")
+        return lines
+
+    whole, shorter, cut = listed(20), listed(60), listed(200)
+    assert len(whole) == 20 and len(shorter) == 60 and len(shorter[0]) < len(whole[0]) < 360
+    assert cut[-1] == f"- {200 - len(cut) + 1} more are not listed; load_skill finds them by name"
 
 
 def test_loading_gives_the_body_and_names_what_stands_beside_it(tmp_path: Path, workspace: Path) -> None:

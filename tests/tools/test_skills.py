@@ -39,6 +39,21 @@ async def test_a_listed_skill_is_loaded(home: Path, workspace: Path) -> None:
     assert "- house: How release notes are written here. (~/.agents/skills/house/SKILL.md)" in first
 
 
+async def test_a_file_of_a_skill_is_read_wherever_the_skill_stands(home: Path, workspace: Path) -> None:
+    environ = person(home)
+    folder = home / "person/.agents/skills/house"
+    (home / "key.md").write_text("secret")
+    (folder / "link.md").symlink_to(home / "key.md")
+    (folder / "image.bin").write_bytes(b"\0\1")
+    files = ["example.md", "./example.md", "link.md", "image.bin", "../../../../key.md", "exmple.md"]
+    calls = [{"name": "load_skill", "arguments": {"name": "house", "file": file}} for file in files]
+    async with harness(home, workspace, [{"calls": calls}, {"text": "Done."}], environ) as agent:
+        read, again, *refused = results(await agent.turn("Write the notes."))
+    assert read.content == again.content == "Add a thing.\n"
+    assert [one.error for one in refused] == ["invalid_input"] * 4 and "secret" not in "".join(map(str, refused))
+    assert 'load_skill {"name":"house","file":"example.md"}' in refused[-1].content
+
+
 async def test_a_change_of_skills_is_one_appended_update(home: Path, workspace: Path) -> None:
     environ = person(home)
     folder = home / "person/.agents/skills"

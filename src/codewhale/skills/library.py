@@ -1,15 +1,19 @@
 """All skills and rules of a workspace as a session uses them: by name, by the files it touches, by what it is asked."""
 
+import os
 from collections.abc import Callable, Iterable, Sequence
 from typing import Literal, Protocol
 
 from codewhale.lib.text import one_line
+from codewhale.permissions.markdown_files import read_markdown
 from codewhale.protocol.events import SkillActivated
 from codewhale.protocol.skills import Guided
 from codewhale.skills.model import Activation, LoadedSkill, Skill, SkillList
 from codewhale.skills.restriction import approvals, read_tokens, restriction
 
-DESCRIPTION_LIMIT, LISTING_LIMIT = 280, 12_000
+# Descriptions are shortened before skills are left out.
+DESCRIPTION_LIMITS, LISTING_LIMIT = (280, 140, 70), 12_000
+FILE_LIMIT = 1 << 20
 By = Literal["person", "model", "plan", "file", "always"]
 
 
@@ -56,17 +60,26 @@ class SkillLibrary:
 
     def listing(self, workspace: str) -> str:
         """What a model is told: a line a skill, at most 12,000 characters; "" where there is none."""
-        lines: list[str] = []
-        left = LISTING_LIMIT
         skills = [one for one in self.of(workspace).skills if one.activation is Activation.MODEL]
-        for skill in skills:
-            line = f"- {skill.name}: {one_line(skill.description, DESCRIPTION_LIMIT)} ({one_line(skill.path)})"
-            left -= len(line) + 1
-            if left < 0:
-                lines.append(f"- {len(skills) - len(lines)} more are not listed; load_skill finds them by name")
-                break
-            lines.append(line)
-        return "\n".join(lines)
+        for limit in DESCRIPTION_LIMITS:
+            lines = [f"- {one.name}: {one_line(one.description, limit)} ({one_line(one.path)})" for one in skills]
+            if sum(len(line) + 1 for line in lines) <= LISTING_LIMIT:
+                return "\n".join(lines)
+        listed, left = 0, LISTING_LIMIT
+        while (left := left - len(lines[listed]) - 1) >= 0:
+            listed += 1
+        more = f"- {len(lines) - listed} more are not listed; load_skill finds them by name"
+        return "\n".join([*lines[:listed], more])
+
+    def companion(self, skill: Skill, path: str) -> str | None:
+        """The text of a file of a skill's folder, by its path there; None for what is no text of a bounded size."""
+        folder = os.path.realpath(os.path.dirname(skill.file))
+        file = os.path.realpath(os.path.join(folder, path))
+        data = read_markdown(file, FILE_LIMIT) if os.path.commonpath((folder, file)) == folder else None
+        try:
+            return None if data is None or b"\0" in data else data.decode("utf-8")
+        except UnicodeDecodeError:
+            return None
 
     def guided(self, skill: Skill, by: By, *, lasts: Literal["turn", "session"] = "turn") -> Guided | None:
         """What activating a skill comes to. Only a person's word carries what it pre-approves."""
