@@ -1,12 +1,14 @@
 """The project's own law: what its rows say of calls."""
 
+import msgspec
 import pytest
 
+from codewhale.permissions.clauses import parse_clauses
 from codewhale.permissions.constitution import Constitution
 from codewhale.permissions.paths import beneath
 from codewhale.permissions.rules import RuleFacts
 from codewhale.permissions.shell.judge import ShellContext, analyse
-from codewhale.protocol.decisions import DecisionRequest, Rule
+from codewhale.protocol.decisions import DecisionRequest
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tools import CommandSubject, Effect, PathSubject, Subject
 
@@ -14,17 +16,25 @@ VIEW = RuleFacts(
     lambda subject: analyse(subject.command, ShellContext("/w")),
     lambda subject: tuple(path for path in [beneath(subject.path, "/w")] if path is not None),
 )
-LAW = (
-    Rule("ask", path="src/generated/**", reason="it is made by a program", source="constitution", row=1),
-    Rule("deny", path="LICENSE", source="constitution", row=3),
-)
 
 
-def said(subject: Subject, law: Constitution = Constitution(LAW)) -> str:  # noqa: B008
+def law_of(folder: str = "", **fields: object) -> Constitution:
+    return Constitution(parse_clauses("c.json", msgspec.json.encode(fields)).clauses, folder)
+
+
+LAW = law_of(
+    protected_invariants=[
+        {"text": "it is made by a program", "paths": ["src/generated/**"]}, "be kind",
+        {"paths": ["LICENSE"], "action": "block"},
+    ]
+)  # fmt: skip
+
+
+def said(subject: Subject, law: Constitution = LAW) -> str:
     """The verdict of the law and the row that says it."""
     request = DecisionRequest("any", (Effect.WRITES,), (subject,), Mode.YOLO, Authority.PERSON, "s", workspace="/w")
-    opinion = law.opinion(request, VIEW)
-    return f"{opinion.verdict} {opinion.rule}" if opinion is not None else ""
+    opinions = sorted(law.opinions(request, VIEW), key=lambda opinion: opinion.verdict != "deny")
+    return f"{opinions[0].verdict} {opinions[0].rule}" if opinions else ""
 
 
 def test_writing_is_held_and_reading_is_not() -> None:
@@ -56,6 +66,28 @@ def test_a_line_that_only_reads_is_not_held(line: str) -> None:
 
 
 def test_a_law_from_above_names_paths_from_there() -> None:
-    law = Constitution((Rule("ask", path="part/docs/*", source="constitution", row=2),), "part")
+    law = law_of("part", protected_invariants=["a", {"paths": ["part/docs/*"]}])
     assert said(PathSubject("docs/a.md", write=True), law) == "ask constitution.2"
     assert said(PathSubject("part/docs/a.md", write=True), law) == ""
+
+
+def test_branches_commands_and_tools_are_held_and_texts_are_not() -> None:
+    law = law_of(
+        branch_policy={"protected": ["main", "release/*"], "action": "block"},
+        escalate_when=[{"text": "spends", "commands": ["terraform apply"]}, {"tools": ["fetch_*"]}, "when in doubt"],
+    )
+    assert said(CommandSubject("git push origin x:release/2"), law) == "deny constitution.branch.1"
+    assert said(CommandSubject("git push origin release/2"), law) == "deny constitution.branch.1"
+    assert said(CommandSubject("git push origin x:topic"), law) == ""
+    assert said(CommandSubject("cd x && terraform -chdir=y apply"), law) == "ask constitution.escalation.1"
+    asked = DecisionRequest("fetch_url", (Effect.READS,), (), Mode.YOLO, Authority.PERSON, "s", workspace="/w")
+    (opinion,) = law.opinions(asked, VIEW)
+    assert (opinion.verdict, opinion.rule) == ("ask", "constitution.escalation.2") and opinion.clause is None
+
+
+def test_what_is_blocked_names_the_clause_that_a_person_may_lift() -> None:
+    request = DecisionRequest(
+        "any", (Effect.WRITES,), (PathSubject("LICENSE", True),), Mode.YOLO, Authority.AUTO, "s", workspace="/w"
+    )
+    (opinion,) = LAW.opinions(request, VIEW)
+    assert opinion.clause is not None and opinion.clause.id == LAW.clauses[2].id in opinion.reason

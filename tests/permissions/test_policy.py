@@ -34,7 +34,7 @@ def policy(
     rules: Sequence[Rule] = (), sandboxed: bool = True, held: Opinion | None = None, rights: SandboxOptions = DEFAULT
 ) -> Policy:
     """A policy over a workspace /w."""
-    return Policy(judging(sandboxed, rights), RuleSet(rules), law=lambda request, facts: held)
+    return Policy(judging(sandboxed, rights), RuleSet(rules), law=lambda request, facts: [held] if held else [])
 
 
 def judging(sandboxed: bool = True, rights: SandboxOptions = DEFAULT) -> PolicyInputs:

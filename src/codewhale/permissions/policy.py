@@ -104,6 +104,13 @@ def unanswered(request: DecisionRequest, asked: Decision) -> Opinion:
     return Opinion("deny", f"authority.{request.authority.value}", text)
 
 
+def _blocked(decision: Decision) -> Decision:
+    """The refusal of what clauses block, where nobody can be asked."""
+    flags = " ".join(f"--allow-clause {clause.id}" for clause in decision.clauses)
+    how = f"Only the user can let it through, once: `codewhale exec {flags}`, or an answer where they are asked."
+    return replace(decision, reason=f"{decision.reason} {how}")
+
+
 SANDBOX = "workspace-write"
 OUTSIDE = "path.outside"
 LOOPBACK = "sandbox.loopback"
@@ -173,7 +180,7 @@ class Policy:
         inputs: PolicyInputs,
         rules: RuleSet = NO_RULES,
         disabled: frozenset[str] = frozenset(),
-        law: Callable[[DecisionRequest, RuleFacts], Opinion | None] = lambda request, facts: None,
+        law: Callable[[DecisionRequest, RuleFacts], list[Opinion]] | None = None,
         outside: Callable[[PathSubject, DecisionRequest], Outside | None] = lambda subject, request: None,
     ) -> None:
         self._inputs = inputs
@@ -185,6 +192,8 @@ class Policy:
     def decide(self, request: DecisionRequest, grants: RuleSet = NO_RULES) -> Decision:
         """The decision; an ask is a refusal where nobody may be asked. `grants` are the session's own rules."""
         decision = self.judge(request, grants)
+        if decision.clauses:
+            return replace(decision, verdict="ask") if answered(request) else _blocked(decision)
         if decision.verdict != "ask":
             return decision
         if answered(request):
@@ -203,7 +212,7 @@ class Policy:
         refused = by_mode(request) or by_scope(request, self._inputs.analyse)
         if refused is not None:
             return Decision("deny", refused.rule, refused.reason)
-        if not (self._rules or grants or request.opinions or request.subjects):
+        if not (self._rules or grants or request.opinions or request.subjects or self._law):
             return self._final(by_need(request), request, {})
         return self._layers(request, grants)
 
@@ -220,17 +229,26 @@ class Policy:
         opinions = [opinion for opinion in request.opinions if opinion.verdict]
         opinions += self._rules.opinions(request, view) + grants.opinions(request, view)
         opinions += self._floor(request, view)
-        opinions += self._typed(request, grants, view)
-        held = self._law(request, view)
-        opinions += [held] if held is not None else []
+        heard = self._heard(request, view)
+        if heard is not None:
+            said = [*self._rules.opinions(*heard), *grants.opinions(*heard), *self._floor(*heard)]
+            opinions += (opinion for opinion in said if opinion.verdict in ("deny", "ask"))
+        held = [one for facts in ((request, view), heard) if facts and self._law for one in self._law(*facts)]
+        lifted = {one.clause.id for one in held if one.clause is not None and one.clause.id in request.lifted}
+        opinions += (one for one in held if one.clause is None or one.clause.id not in lifted)
         strictest = min(opinions, key=_strictness, default=None)
         if strictest is None:
             strictest = by_need(request) if _yolo(request) else self._unruled(request, view)
-        return self._final(strictest, request, judgements)
+        blocked = strictest.clause is not None  # the law's opinions are the last: nothing else denies
+        decision = self._final(replace(strictest, verdict="ask") if blocked else strictest, request, judgements)
+        if blocked:
+            clauses = dict.fromkeys(one.clause for one in opinions if one.clause is not None)
+            return replace(decision, verdict="deny", clauses=tuple(clauses), offer=None)
+        return replace(decision, lifted=tuple(sorted(lifted))) if lifted else decision
 
-    def _typed(self, request: DecisionRequest, grants: RuleSet, view: RuleFacts) -> Iterator[Opinion]:
-        """What forbids or asks about text that a running job is to be told, or that a command may run from its input:
-        each line is judged as if it were a command line, for a shell may read it. Nothing of it is allowed by that."""
+    def _heard(self, request: DecisionRequest, view: RuleFacts) -> tuple[DecisionRequest, RuleFacts] | None:
+        """Text that a running job is to be told, or that a command may run from its input, as command lines: a shell
+        may read it. What forbids or asks about one counts; nothing of it is allowed by that."""
         analyse = self._inputs.analyse
         texts = []
         for subject in request.subjects if analyse is not None else ():
@@ -240,12 +258,10 @@ class Policy:
             elif isinstance(subject, CommandSubject) and subject.stdin and view.analyse(subject).runs_input:
                 texts.append((subject.stdin, subject.cwd))
         if analyse is None or not texts:
-            return
+            return None
         lines = [(line.strip(), cwd) for text, cwd in texts for line in (text, *_LINE_END.split(text)[:MOST_LINES])]
         typed = replace(request, subjects=tuple(CommandSubject(*line) for line in dict.fromkeys(lines) if line[0]))
-        heard = RuleFacts(lambda subject: analyse(subject, request), view.paths)
-        opinions = [*self._rules.opinions(typed, heard), *grants.opinions(typed, heard), *self._floor(typed, heard)]
-        yield from (opinion for opinion in opinions if opinion.verdict in ("deny", "ask"))
+        return typed, RuleFacts(lambda subject: analyse(subject, request), view.paths, typed=True)
 
     def _floor(self, request: DecisionRequest, view: RuleFacts) -> Iterator[Opinion]:
         for subject in request.subjects:

@@ -31,10 +31,12 @@ Paths = Callable[[PathSubject], Sequence[str]]
 
 class RuleFacts(Struct, frozen=True):
     """What rules may ask about a call beyond the request itself, worked out only when a rule asks: the analysis of a
-    command, and every path below the workspace that a path subject stands for."""
+    command, and every path below the workspace that a path subject stands for. `typed`: the command lines are for a
+    program that runs already."""
 
     analyse: Analyse
     paths: Paths
+    typed: bool = False
 
 
 class RuleSet:
@@ -51,11 +53,15 @@ class RuleSet:
 
     def opinions(self, request: DecisionRequest, view: RuleFacts) -> list[Opinion]:
         """What the rows say of a call; floor exceptions say nothing here."""
-        opinions = []
-        for rule in self.rules:
-            if rule.action != "floor_exception" and self._matches(rule, request, view):
-                opinions.append(Opinion(rule.action, rule.name, _reason(rule)))
-        return opinions
+        return [
+            Opinion(rule.action, rule.name, _reason(rule))
+            for rule in self.matching(request, view)
+            if rule.action != "floor_exception"
+        ]
+
+    def matching(self, request: DecisionRequest, view: RuleFacts) -> list[Rule]:
+        """The rows that a call is about."""
+        return [rule for rule in self.rules if self._matches(rule, request, view)]
 
     def lifts(self, command: str, request: DecisionRequest) -> Rule | None:
         """The person's row that lifts the floor for exactly this command line."""
@@ -118,8 +124,6 @@ def _reason(rule: Rule) -> str:
     where = f"row {rule.row} of the {rule.source}'s permissions"
     if rule.source == "session":
         where = "this session's answer"
-    elif rule.source == "constitution":
-        where = f"invariant {rule.row} of the project's constitution"
     return f"{where} {verb} {rule.shown}" + (f": {rule.reason}" if rule.reason else ".")
 
 

@@ -5,21 +5,20 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec import Struct
 
 from codewhale.lib.text import one_line
 from codewhale.permissions.audit import AuditLog
-from codewhale.permissions.constitution import Constitution, find_constitution, read_constitution
+from codewhale.permissions.constitution import Constitution, FoundLaw, constitution_files, read_constitution
 from codewhale.permissions.folders import Outside, folder_to_add, granted, outside, real_outside
 from codewhale.permissions.paths import Special, beneath
 from codewhale.permissions.policy import Policy, PolicyInputs, SandboxOptions
 from codewhale.permissions.rules import (
     NO_RULES,
     PERMISSIONS_FILE,
-    RuleFacts,
     RuleSet,
     add_rule,
     parse_rules,
@@ -49,6 +48,10 @@ MOST_FILES = 32
 _MOST_DEPTH = 64
 _GIT_NAMES = {name.casefold(): name for name in GIT_LAYOUT}
 _WORD = re.compile(r"""[^\s;|&<>()]+""")
+_KEPT = (
+    "{} is no longer what was trusted. The constitution that was trusted still holds in this process: trust the new "
+    "one (codewhale trust add), or revoke the trust (codewhale trust remove)."
+)
 
 
 class Lookups(Protocol):
@@ -86,7 +89,7 @@ class PermissionService:
         self._audit = audit
         self._files: dict[str, _Read] = {}
         self._grants: dict[str, RuleSet] = {}
-        self._laws: dict[str, tuple[tuple[str, Any], Constitution]] = {}
+        self._laws: dict[str, tuple[object, FoundLaw]] = {}
         self._told: set[str] = set()
         self._inputs = PolicyInputs(
             analyse=lookups.analyse,
@@ -153,7 +156,7 @@ class PermissionService:
     def rules(self, session: str, workspace: str) -> tuple[Rule, ...]:
         """Every rule that counts for a session, in the order in which it was written."""
         files = (*self._user(session).rules, *self._project(session, workspace).rules)
-        files += self._law(session, workspace).rules
+        files += self.law(session, workspace).rules
         return (*files, *self._grants.get(session, NO_RULES).rules)
 
     def add(self, rule: Rule) -> None:
@@ -188,7 +191,9 @@ class PermissionService:
 
     def _policy(self, session: str, workspace: str) -> Policy:
         rules = RuleSet((*self._user(session).rules, *self._project(session, workspace).rules))
-        return Policy(self._inputs, rules, self._lookups.disabled(workspace), self._held_by_law, self._outside)
+        law = self.law(session, workspace)
+        held = law.opinions if law.clauses else None
+        return Policy(self._inputs, rules, self._lookups.disabled(workspace), held, self._outside)
 
     def _user(self, session: str) -> _Read:
         return self._file(session, (self.path,), lambda data: parse_rules(self.path, data, "user"))
@@ -210,28 +215,28 @@ class PermissionService:
             self._tell(session, f"{path}: a project can only restrict; its allow rows are ignored")
         return kept
 
-    def _held_by_law(self, request: DecisionRequest, view: RuleFacts) -> Opinion | None:
-        return self._law(request.session, request.workspace).opinion(request, view)
-
-    def _law(self, session: str, workspace: str) -> Constitution:
-        """The project's constitution, where it is trusted as it is; one that cannot be used holds nothing, and that is
-        told."""
-        path = find_constitution(workspace)
-        stamp = (_stamp(path), _stamp(self._trust)) if path else ()
-        kept = self._laws.get(workspace)
-        if kept is not None and kept[0] == (path, stamp):
-            return kept[1]
-        law = Constitution()
+    def law(self, session: str, workspace: str) -> Constitution:
+        """The project's constitution, where it is trusted as it is. One that is changed or taken away, not by a person
+        who revoked its trust, goes on to hold as it was in this process."""
+        stamp = [(path, _stamp(path)) for path, _ in constitution_files(workspace)], _stamp(self._trust)
+        before, former = self._laws.get(workspace, (None, FoundLaw()))
+        if before == stamp:
+            return former.law
         try:
-            trusted = read_constitution(workspace, self._lookups.trusts)
-            if trusted is None:
-                self._tell(session, f"{path} is ignored: not trusted (codewhale trust add)")
-            else:
-                law = trusted
+            found = read_constitution(workspace, self._lookups.trusts)
+            problems = [f"{path} is ignored: not trusted (codewhale trust add)" for path in found.untrusted]
         except ConfigError as error:
-            self._tell(session, f"the project's constitution is ignored: {error}")
-        self._laws[workspace] = (path, stamp), law
-        return law
+            found, problems = FoundLaw(), [f"the project's constitution is ignored: {error}"]
+        if former.path and _lost(former) and self._lookups.trusts(former.path, former.sha256):
+            found, problems = former, [_KEPT.format(former.path)]
+        elif found.path:
+            clauses = (msgspec.structs.replace(one, rules=self._canonical(one.rules)) for one in found.law.clauses)
+            law = Constitution(tuple(clauses), found.law.folder, found.law.notices)
+            found = msgspec.structs.replace(found, law=law)
+        for text in (*problems, *found.law.notices):
+            self._tell(session, text)
+        self._laws[workspace] = stamp, found
+        return found.law
 
     def _file(self, session: str, places: tuple[str, ...], parse: Callable[[bytes], tuple[Rule, ...]]) -> _Read:
         """The rows of the first of `places`, read anew when one of them has changed. A file that cannot be used leaves
@@ -282,6 +287,15 @@ class PermissionService:
                 words = _WORD.findall(f"{subject.command}\n{subject.stdin}")
                 paths += [os.path.join(where, word.strip("\"'")) for word in words]
         return paths[:MOST_FILES]
+
+
+def _lost(law: FoundLaw) -> bool:
+    """Whether a constitution is no longer what it was when it was read."""
+    try:
+        data = read_permissions(law.path)
+    except ConfigError:
+        return True
+    return data is None or hashlib.sha256(data).hexdigest() != law.sha256
 
 
 def _names(subject: PathSubject, request: DecisionRequest) -> Sequence[str]:

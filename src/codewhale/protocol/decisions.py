@@ -11,15 +11,24 @@ from codewhale.protocol.tools import Effect, Origin, Subject
 Verdict = Literal["allow", "ask", "deny"]
 
 
+class BlockingClause(Struct, frozen=True):
+    """A clause of the project's constitution that blocks a call; a person who types its id lets it through once."""
+
+    id: str
+    text: str
+
+
 class Opinion(Struct, frozen=True):
     """What one layer says of a call: its verdict ("" for none), the rule that made it, and the reason for model and
-    person. An observer may put other `arguments` in place of the call's, and say `context` below its result."""
+    person. An observer may put other `arguments` in place of the call's, and say `context` below its result. `clause`
+    is the one that denies, where a person can let that through."""
 
     verdict: Verdict | Literal[""]
     rule: str
     reason: str
     arguments: dict[str, Any] | None = None
     context: str = ""
+    clause: BlockingClause | None = None
 
 
 class CallView(Struct, frozen=True):
@@ -40,7 +49,7 @@ class DecisionRequest(Struct, frozen=True):
     not trusted. `unseen`: what it will write does not stand in the call. `opinions` are those of hooks; `call` is the
     call's id, "" where none is about to run; `folders` are those beside the workspace that belong to the session;
     `scope` is what the session's role and its active skills leave it, `owners` are the sessions that it works for,
-    `approved` what those skills pre-approve."""
+    `approved` what those skills pre-approve. `lifted` are the ids of clauses that a person has let through."""
 
     tool: str
     effects: tuple[Effect, ...]
@@ -59,6 +68,7 @@ class DecisionRequest(Struct, frozen=True):
     scope: Scope | None = None
     owners: tuple[str, ...] = ()
     approved: "tuple[Rule, ...]" = ()
+    lifted: tuple[str, ...] = ()
 
 
 class Offer(Struct, frozen=True):
@@ -76,7 +86,8 @@ class Decision(Struct, frozen=True):
     """Policy's answer. `rule` names what decided, `reason` is told to model and person alike. `sandbox` is the launch
     profile that the call must run under, `allowances` what is allowed beyond it, such as "network". `offer` is what an
     approval may be remembered as, None for once only. `held`: it is asked about a call that the sandbox holds, so that
-    nobody need be asked (Approval.SANDBOX). `fetches`: with the network, what it prints may be what others wrote."""
+    nobody need be asked (Approval.SANDBOX). `fetches`: with the network, what it prints may be what others wrote.
+    `clauses` block it and nothing else denies it; `lifted` are the ids of those that would, and were let through."""
 
     verdict: Verdict
     rule: str
@@ -86,6 +97,8 @@ class Decision(Struct, frozen=True):
     offer: Offer | None = None
     held: bool = False
     fetches: bool = False
+    clauses: tuple[BlockingClause, ...] = ()
+    lifted: tuple[str, ...] = ()
 
 
 Action = Literal["deny", "ask", "allow", "floor_exception"]

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.config import home_dir
-from codewhale.permissions.constitution import Constitution, read_constitution
+from codewhale.permissions.constitution import read_constitution
 from codewhale.permissions.paths import NOTHING_SPECIAL
 from codewhale.permissions.policy import Policy, PolicyInputs, SandboxOptions
 from codewhale.permissions.rules import PERMISSIONS_FILE, RuleSet, read_rules
@@ -57,7 +57,7 @@ class PolicyCheck:
             made = RuleSet(rules)
         except ValueError as error:
             raise ConfigError(f"--rules {options.rules}: {error}") from None
-        law = read_constitution(options.workspace, TrustStore(home_dir(environ)).holds) or Constitution()
+        law = read_constitution(options.workspace, TrustStore(home_dir(environ)).holds).law
         self._policy = Policy(
             PolicyInputs(
                 analyse=self._analyse,
@@ -69,7 +69,7 @@ class PolicyCheck:
                 sandbox_options=lambda request: SandboxOptions(narrows=can_narrow(request.workspace)),
             ),
             made,
-            law=law.opinion,
+            law=law.opinions if law.clauses else None,
         )
 
     def judge(self, command: str) -> Decision:

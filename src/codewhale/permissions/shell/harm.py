@@ -38,10 +38,12 @@ class Harm(Struct, frozen=True):
 
 
 class SimpleCommand(Struct, frozen=True):
-    """One command of a line. `known`: every word is literal, so `argv` is what the shell will run."""
+    """One command of a line. `known`: every word is literal, so `argv` is what the shell will run. `where` is the
+    folder that it runs in, "" where that is not known."""
 
     argv: tuple[str, ...]
     known: bool
+    where: str = ""
 
 
 class ShellCall(Struct):
@@ -59,7 +61,8 @@ class ShellCall(Struct):
     def simple(self) -> SimpleCommand:
         if self._simple is None:
             known = False not in [word.literal for word in self.words]
-            self._simple = SimpleCommand(tuple([word.text for word in self.words]), known)
+            where = "" if self.command.within else self.command.where
+            self._simple = SimpleCommand(tuple([word.text for word in self.words]), known, where)
         return self._simple
 
     @property
