@@ -4,11 +4,11 @@ right where there is one."""
 import os
 from collections.abc import Callable, Sequence
 
+from codewhale.agent.alternatives import alternative
 from codewhale.agent.guard import block
 from codewhale.agent.pending_call import PendingCall
 from codewhale.catalog.schema import fits
 from codewhale.lib.text import one_line
-from codewhale.permissions.alternatives import alternative
 from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.events import CallFinished, Event, Notice
 from codewhale.protocol.messages import ToolCall

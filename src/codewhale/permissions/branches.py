@@ -1,10 +1,13 @@
 """Which branches a command line may add commits to, here or at a remote, by the words of its git commands and by what
 is checked out where they run. What cannot be told counts as any branch."""
 
+import functools
 import os
 import posixpath
 import re
+import tomllib
 from collections.abc import Iterator, Sequence
+from importlib import resources
 from typing import TYPE_CHECKING
 
 from codewhale.permissions.shell.words import UNKNOWN
@@ -15,43 +18,30 @@ if TYPE_CHECKING:
     from codewhale.permissions.shell.harm import SimpleCommand
 
 ANY = "*"  # some branch, and it is not known which
-# Sub-commands of git that move no branch. Any other one that is not named below may: an alias, an extension.
-_SAFE = frozenset(
-    """add annotate apply archive blame bugreport bundle cat-file check-attr check-ignore check-mailmap
-    check-ref-format checkout-index cherry clean column commit-graph commit-tree config count-objects credential
-    credential-cache credential-store daemon describe diagnose diff diff-files diff-index diff-tree difftool
-    fast-export fetch-pack fmt-merge-msg for-each-ref format-patch fsck gc get-tar-commit-id grep hash-object help
-    index-pack instaweb interpret-trailers lfs log ls-files ls-remote ls-tree mailinfo mailsplit maintenance merge-base
-    merge-file merge-index merge-one-file merge-tree mergetool mktag mktree multi-pack-index mv name-rev notes
-    pack-objects pack-redundant pack-refs patch-id prune prune-packed range-diff read-tree reflog remote repack replace
-    request-pull rerere restore rev-list rev-parse rm send-email shortlog show show-branch show-index show-ref
-    sparse-checkout stage status stripspace tag unpack-file unpack-objects var verify-commit verify-pack verify-tag
-    version whatchanged write-tree""".split()
-)
-_COMMITS = frozenset("commit merge cherry-pick revert am pull rebase reset".split())
-# What changes which branch is checked out, or makes a repository where none was.
-_SWITCHES = frozenset("switch checkout symbolic-ref worktree stash bisect init clone".split())
-_VALUED = frozenset("-c -C --git-dir --work-tree --namespace --config-env --super-prefix --attr-source".split())
 _FORCED = re.compile(r"-[a-zA-Z]*[fdDmMcC]|--(?:f(?:o|or|orc|orce)|del(?:e|et|ete)?|m(?:o|ov|ove)|cop(?:y)?)\Z")
-# Settings by which a push or a name goes elsewhere than its words say, as they stand in a file and behind -c.
+_RENAMED = re.compile(r"-[a-zA-Z]*[mMcC]|--m|--c")
+# Settings by which a push goes elsewhere, as they stand in a file.
 _DIVERTS = re.compile(
     r"^\s*(?:push|mirror)\s*=|^\s*default\s*=\s*(?:matching|upstream|tracking)\b|^\s*\[include", re.I | re.M
 )
-_DIVERTING = ("alias.", "push.", "remote.", "branch.", "include", "url.", "core.worktree")
-# Programs that run a command elsewhere, or with words that stand nowhere in the line.
-_CARRIERS = frozenset(
-    "sudo doas chroot unshare nsenter systemd-run runuser su ssh docker podman parallel xargs find fd popd".split()
-)
-_SHELLS = frozenset("sh bash zsh dash ksh eval source . trap watch".split())
-_OTHERS = {"gh": (("pr", "merge"), ("repo", "sync"), ("api",)), "glab": (("mr", "merge"), ("api",))}
-_FRONTENDS = frozenset("jj sl hg gt got stg dulwich git-town".split())
-_MOVING = _COMMITS | {"push", "submit", "ship", "sync", "update-ref", "branch"}
+# Options of push and rebase whose value stands behind them; those of push for every branch, however cut short.
+_WITH_VALUE = re.compile(r"-[a-zA-Z]*o|--(?:push-?o|rec(?:eive|v)|ex|repo|onto)[a-z-]*")
+_EVERY = re.compile(r"--(?:al|bra|mir|prun)")
+_RUNS = frozenset((("bisect", "run"), ("submodule", "foreach"), ("lfs", "migrate")))
+_RUNNING = re.compile(r"-x|--ex|--update-r")
 _LOOPS = re.compile(r"\b(?:for|while|until|function)\b|\(\)")
 _UNSURE = re.compile(r"\bGIT_|\bCDPATH=|\.git/")
 _FREELY = re.compile(r"[;\n]|\|\||(?<![&>])&(?![&>])")
-# Options of push and rebase whose value stands behind them.
-_WITH_VALUE = re.compile(r"-[a-zA-Z]*o|--(?:push-?o|rec(?:eive|v)|ex|repo|onto)[a-z-]*")
+_COMMIT_ID = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?|detached HEAD|")
+_GLOBS = frozenset("*?[")
 _REBASING = ("rebase-merge/head-name", "rebase-apply/head-name")
+
+
+@functools.cache
+def _table() -> dict[str, frozenset[str]]:
+    text = resources.files("codewhale.permissions").joinpath("branches.toml").read_text("utf-8")
+    rows = tomllib.loads(text).items()
+    return {name: frozenset(row if isinstance(row, list) else row.split()) for name, row in rows}
 
 
 def moved_branches(line: str, commands: "Sequence[SimpleCommand]", root: str, typed: bool = False) -> set[str]:
@@ -59,8 +49,7 @@ def moved_branches(line: str, commands: "Sequence[SimpleCommand]", root: str, ty
     that its folder is not known."""
     if not commands:
         return {ANY} if "git" in line.casefold() else set()
-    names = [posixpath.basename(command.argv[0]) if command.argv else "" for command in commands]
-    loose = any(name in _SHELLS for name in names) or bool(_LOOPS.search(line))
+    loose = any(_name(command) in _table()["shells"] for command in commands) or bool(_LOOPS.search(line))
     switched = loose and any(map(_switches, commands))
     unsure = typed or bool(_UNSURE.search(line)) or any(map(_elsewhere, commands))
     moved: set[str] = set()
@@ -71,35 +60,39 @@ def moved_branches(line: str, commands: "Sequence[SimpleCommand]", root: str, ty
     return moved
 
 
+def _name(command: "SimpleCommand") -> str:
+    return posixpath.basename(command.argv[0]).casefold().removesuffix(".exe") if command.argv else ""
+
+
 def _elsewhere(command: "SimpleCommand") -> bool:
-    name = posixpath.basename(command.argv[0]) if command.argv else ""
+    name = _name(command)
     if name == "env":
         return any(word.startswith(("-C", "-S", "--chdir", "--split", "GIT_")) for word in command.argv[1:])
-    return name in _CARRIERS or any("GIT_" in word for word in command.argv if name in ("export", "declare", "typeset"))
+    return name in _table()["carriers"] or (name in ("export", "declare", "typeset") and "GIT_" in str(command.argv))
 
 
 def _switches(command: "SimpleCommand") -> bool:
-    sub, rest, _ = _split(command.argv)
-    if command.argv[:1] and posixpath.basename(command.argv[0]) == "gh":
+    sub, rest, _ = _split(command)
+    if _name(command) == "gh":
         return "checkout" in command.argv or "clone" in command.argv
     quiet = sub in ("checkout", "stash", "worktree") and ("--" in rest or rest[:1] in ([], ["."], ["list"], ["push"]))
-    return sub in _SWITCHES and not quiet
+    return sub in _table()["switches"] and not quiet
 
 
-def _split(argv: Sequence[str]) -> tuple[str, list[str], list[tuple[str, str]]]:
+def _split(command: "SimpleCommand") -> tuple[str, list[str], list[tuple[str, str]]]:
     """The sub-command of git, the words behind it and the options before it with their values; "" for no git."""
-    name = posixpath.basename(argv[0]).casefold().removesuffix(".exe") if argv else ""
-    if name.startswith("git-") and name not in _FRONTENDS:
-        return name.removeprefix("git-"), list(argv[1:]), []
+    name, rest, before, table = _name(command), list(command.argv[1:]), list[tuple[str, str]](), _table()
+    if name.startswith("git-") and name != "git-town":
+        return name.removeprefix("git-"), rest, []
     if name not in ("git", "hub") and UNKNOWN not in name:
         return "", [], []
-    rest, before = list(argv[1:]), list[tuple[str, str]]()
     while rest and rest[0].startswith("-"):
         option, glued, value = rest.pop(0).partition("=")
-        if option in _VALUED and not glued and rest:
+        if option in table["valued"] and not glued and rest:
             value = rest.pop(0)
         before.append((option, value))
-    if UNKNOWN in name and not set(rest[:1]) & (_MOVING | _SWITCHES):
+    known = table["commits"] | table["switches"] | table["looked_at"]
+    if UNKNOWN in name and not known.intersection(rest[:1]):
         return "", [], []
     return (rest[0] if rest else "", rest[1:], before)
 
@@ -108,8 +101,8 @@ class _Moves:
     """What one command moves."""
 
     def __init__(self, command: "SimpleCommand", folders: set[str], unsure: bool) -> None:
-        self._argv = command.argv
-        self._sub, self._rest, before = _split(command.argv)
+        self._command = command
+        self._sub, self._rest, before = _split(command)
         self._folders, self._gitdir = folders, ""
         for option, value in before:
             if option == "-C":
@@ -117,39 +110,28 @@ class _Moves:
             elif option == "--git-dir":
                 self._gitdir = value
             unsure = unsure or option in ("--work-tree", "--config-env", "--bare") or UNKNOWN in value
-            unsure = unsure or (option == "-c" and value.casefold().startswith(_DIVERTING))
+            unsure = unsure or (option == "-c" and value.casefold().startswith(tuple(_table()["diverting"])))
         self._unsure = unsure
 
     def names(self) -> set[str]:
-        sub, rest = self._sub, self._rest
+        sub, rest, table = self._sub, self._rest, _table()
         if not sub:
             return {ANY} if self._other() else set()
-        if (sub in _SAFE and "migrate" not in rest) or rest[:1] in (["-h"], ["--help"]):
+        runs = any((sub, word) in _RUNS for word in rest) or (sub == "rebase" and any(map(_RUNNING.match, rest)))
+        if rest[:1] in (["-h"], ["--help"]) or (sub in table["safe"] and not runs):
             return set()
-        move = {
-            "push": self._push, "fetch": self._fetch, "branch": self._branch, "checkout": self._recreated,
-            "switch": self._recreated, "worktree": self._recreated, "update-ref": self._ref, "symbolic-ref": self._ref,
-            "reset": self._reset, "rebase": self._rebase, "pull": self._pull,
-        }.get(sub)  # fmt: skip
-        if move is not None:
-            return {ANY if UNKNOWN in name else _plain(name) for name in move()}
-        if sub in _COMMITS:
+        if sub in table["looked_at"]:
+            named = {ANY} if runs else self._named()
+            return {ANY if UNKNOWN in name else re.sub(r"^(?:refs/)?heads/", "", name) for name in named}
+        if sub in table["commits"]:
             return self._current()
-        runs = (sub == "bisect" and "run" in rest) or (sub == "submodule" and "foreach" in rest)
-        return {ANY} if runs or sub not in _SWITCHES | {"submodule"} else set()
+        return set() if sub in table["switches"] and not runs else {ANY}
 
     def _other(self) -> bool:
-        """Whether another program may move a branch: a host's own, or another front end of git."""
-        name = posixpath.basename(self._argv[0]) if self._argv else ""
-        words = [word for word in self._argv[1:] if not word.startswith("-")]
-        if name in _FRONTENDS:
-            return bool(_MOVING.intersection(words))
-        for row in _OTHERS.get(name, ()):
-            if words[: len(row)] == list(row):
-                return row != ("api",) or any(
-                    part in word for word in self._argv for part in ("merge", "ref", "contents", "graphql")
-                )
-        return False
+        words = [_name(self._command), *(word for word in self._command.argv[1:] if not word.startswith("-"))]
+        row = next((row for row in _table()["others"] if words[: row.count(" ") + 1] == row.split()), "")
+        text = " ".join(self._command.argv)
+        return bool(row) and (not row.endswith(" api") or bool(re.search("merge|ref|contents|graphql", text)))
 
     def _operands(self) -> list[str]:
         operands, behind, valued = list[str](), False, False
@@ -162,9 +144,7 @@ class _Moves:
 
     def _current(self) -> set[str]:
         """The branches that are checked out where it runs."""
-        if self._unsure:
-            return {ANY}
-        return set().union(*(self._at(folder) for folder in self._folders))
+        return {ANY} if self._unsure else set().union(*map(self._at, self._folders))
 
     def _at(self, folder: str) -> set[str]:
         if not folder or UNKNOWN in folder or not os.path.isdir(folder):
@@ -174,95 +154,65 @@ class _Moves:
         head = None if repository is None else read_head(repository)
         if repository is None or head is None:
             return {ANY}
-        found = {"" if re.fullmatch(r"[0-9a-f]{40}(?:[0-9a-f]{24})?", head) else head}
-        for name in _REBASING:  # whose branch is moved at the end
-            data = read_small(os.path.join(repository.gitdir, name))
-            found.add((data or b"").decode("utf-8", "replace").strip().removeprefix("refs/heads/"))
-        return found - {"", "detached HEAD"}
+        rebased = (read_small(os.path.join(repository.gitdir, name)) or b"" for name in _REBASING)
+        names = (head, *(name.decode("utf-8", "replace").strip().removeprefix("refs/heads/") for name in rebased))
+        return {name for name in names if not _COMMIT_ID.fullmatch(name)}
 
-    def _push(self) -> set[str]:
-        options, operands = [word for word in self._rest if word.startswith("-")], self._operands()
-        every = ("--all", "--branches", "--mirror", "--prune")
-        if any(len(word) > 3 and one.startswith(word) for word in options for one in every):
-            return {ANY}
-        refs = {name for word in operands for name in self._targets(word)}
-        whole = [word for word in operands[1:] if word.partition(":")[2]]
-        if len(operands) < 2 or len(whole) < len(operands) - 1:
-            refs |= {ANY} if self._diverted() else self._current() if len(operands) < 2 else set()
-        return refs
+    def _named(self) -> Iterator[str]:
+        """The branches that the words of a sub-command name, and the current one where they mean it."""
+        operands, rest, sub = self._operands(), self._rest, self._sub
+        ahead = rest[: rest.index("--")] if "--" in rest else rest
+        current = sub == "pull" or (sub == "update-ref" and operands[:1] == ["HEAD"])
+        if sub == "push":
+            yield from self._pushed(operands)
+        elif sub in ("fetch", "pull"):
+            targets = [word.partition(":")[2] or word for word in operands[1:] if ":" in word or UNKNOWN in word]
+            yield from (ANY if _GLOBS & set(target) else target for target in targets)
+        elif sub == "branch" and any(_FORCED.match(word) or UNKNOWN in word for word in rest):
+            yield from operands
+            current = len(operands) < 2 and any(map(_RENAMED.match, rest))
+        elif sub in ("switch", "checkout", "worktree"):
+            yield from self._recreated(*(("C", "--force-create") if sub == "switch" else ("B", "")))
+        elif sub in ("update-ref", "symbolic-ref"):
+            yield from {*operands[:1]} - {"HEAD"}
+        elif sub == "reset":
+            current = any(word != "HEAD" and (word[:1] != "-" or UNKNOWN in word) for word in ahead)
+        elif sub == "rebase":
+            yield from operands[1:]
+            current = True
+        yield from self._current() if current else ()
+        yield from {ANY} if "--stdin" in rest else ()
 
-    def _targets(self, refspec: str) -> Iterator[str]:
-        """Where a refspec leads at the other end."""
-        source, colon, target = refspec.lstrip("+").partition(":")
-        name = target if colon and target else source
-        if colon and not source and not target:
-            yield ANY  # ":" is all that match
-        elif not target and name in ("HEAD", "@"):
-            yield from self._current()
-        else:
-            yield ANY if set("*?[") & set(name) else name
+    def _pushed(self, operands: list[str]) -> Iterator[str]:
+        """Where refspecs lead at the other end; ":" alone is all that match."""
+        if any(map(_EVERY.match, self._rest)):
+            yield ANY
+        for word in operands:
+            source, _, target = word.lstrip("+").partition(":")
+            if source in ("HEAD", "@") and not target:
+                yield from self._current()
+            else:
+                yield ANY if _GLOBS & set(target or source or "*") else target or source
+        if (len(operands) < 2 or not all(word.partition(":")[2] for word in operands[1:])) and self._diverted():
+            yield ANY
+        yield from self._current() if len(operands) < 2 else ()
 
     def _diverted(self) -> bool:
         """Whether settings may send a push elsewhere than to the branch of the same name."""
-        if self._unsure:
-            return True
         files = [os.path.expanduser("~/.gitconfig"), os.path.expanduser("~/.config/git/config"), "/etc/gitconfig"]
         for folder in self._folders:
             repository = find_repository(folder) if os.path.isdir(folder) else None
-            if repository is None:
-                return not self._gitdir
+            if repository is None or self._unsure:
+                return True
             files += [os.path.join(repository.common, "config"), os.path.join(repository.gitdir, "config.worktree")]
         return any(_DIVERTS.search((read_small(file) or b"").decode("utf-8", "replace")) for file in files)
 
-    def _fetch(self) -> Iterator[str]:
-        if "--stdin" in self._rest:
-            yield ANY
-        for word in self._operands()[1:]:
-            target = word.partition(":")[2]
-            if target or UNKNOWN in word:
-                yield ANY if set("*?[") & set(target) else target or UNKNOWN
-
-    def _pull(self) -> set[str]:
-        return {*self._current(), *self._fetch()}
-
-    def _branch(self) -> set[str]:
-        if not any(_FORCED.match(word) or UNKNOWN in word for word in self._rest):
-            return set()
-        operands = self._operands()
-        renames = any(re.match(r"-[a-zA-Z]*[mMcC]|--m|--c", word) for word in self._rest)
-        return {*operands, *(self._current() if renames and len(operands) < 2 else ())}
-
-    def _recreated(self) -> Iterator[str]:
-        """The branch that is set anew, whatever it held: -B, and -C of switch."""
-        letter, long = ("C", "--force-create") if self._sub == "switch" else ("B", "\n")
+    def _recreated(self, letter: str, long: str) -> Iterator[str]:
+        """The branch that is set anew, whatever it held."""
         for at, word in enumerate(self._rest):
             behind = self._rest[at + 1] if at + 1 < len(self._rest) else UNKNOWN
             option, glued, value = word.partition("=")
-            if UNKNOWN in word and word.startswith("-"):
-                yield ANY
-            elif word.startswith("--") and len(option) > len("--force") and long.startswith(option):
+            if len(option) > len("--force") and long.startswith(option):
                 yield value if glued else behind
-            elif re.match(rf"-[a-zA-Z]*{letter}", word) and not word.startswith("--"):
-                yield word.partition(letter)[2] or behind
-
-    def _ref(self) -> set[str]:
-        operands = self._operands()
-        if "--stdin" in self._rest:
-            return {ANY}
-        if self._sub == "symbolic-ref" and operands[:1] == ["HEAD"]:
-            return set()
-        return self._current() if operands[:1] == ["HEAD"] else set(operands[:1])
-
-    def _reset(self) -> set[str]:
-        ahead = self._rest[: self._rest.index("--")] if "--" in self._rest else self._rest
-        moves = [word for word in ahead if word != "HEAD" and (not word.startswith("-") or UNKNOWN in word)]
-        return self._current() if moves else set()
-
-    def _rebase(self) -> set[str]:
-        if any(word.startswith(("-x", "--ex", "--update-r")) for word in self._rest):
-            return {ANY}
-        return {*self._current(), *self._operands()[1:]}
-
-
-def _plain(name: str) -> str:
-    return re.sub(r"^(?:refs/)?heads/", "", name)
+            elif re.match(rf"-[a-zA-Z]*{letter}|-.*{UNKNOWN}", word):
+                yield UNKNOWN if UNKNOWN in word else word.partition(letter)[2] or behind

@@ -11,11 +11,11 @@ from collections.abc import Callable, Iterator
 from msgspec import Struct
 
 from codewhale.permissions.branches import ANY, moved_branches
-from codewhale.permissions.clauses import Clause, parse_clauses
+from codewhale.permissions.clauses import parse_clauses
 from codewhale.permissions.paths import beneath, matches
 from codewhale.permissions.rules import RuleFacts, RuleSet, read_permissions
 from codewhale.process.repository import find_repository
-from codewhale.protocol.decisions import BlockingClause, DecisionRequest, Opinion, Rule
+from codewhale.protocol.decisions import BlockingClause, Clause, DecisionRequest, Opinion, Rule
 from codewhale.protocol.tools import CommandSubject, PathSubject
 
 _TARGET = re.compile(r"(?:>>?|>\||&>>?)\s*([^\s;|&<>()]+)")
@@ -41,30 +41,21 @@ class Constitution:
     def rules(self) -> tuple[Rule, ...]:
         return tuple(rule for clause in self.clauses for rule in clause.rules)
 
-    @property
-    def verifications(self) -> tuple[Clause, ...]:
-        """What must have succeeded before changed work counts as verified."""
-        return tuple(clause for clause in self.clauses if clause.command or clause.tool)
-
     def opinions(self, request: DecisionRequest, view: RuleFacts) -> list[Opinion]:
         """What the law says of a call, one opinion for each clause that holds it. Paths count where the call would
         write them: a command line that only reads writes nothing; of another one, the paths that stand in it."""
         if not self._acting:
             return []
-        written = tuple(one for one in request.subjects if isinstance(one, PathSubject) and one.write)
-        paths = [path for subject in written for path in map(self._placed, view.paths(subject))]
+        written = [one for one in request.subjects if isinstance(one, PathSubject) and one.write]
+        paths = [(self._placed(path), False) for subject in written for path in view.paths(subject)]
         names = [name for one in request.subjects if isinstance(one, CommandSubject) for name in _names(one, view)]
-        placed = [
-            (self._placed(path), whole)
-            for where, name, whole in names
-            if (path := beneath(posixpath.join(request.workspace or "/", where, name), request.workspace or "/"))
-        ]
+        root = request.workspace or "/"
+        below = [(beneath(posixpath.join(root, where, name), root), whole) for where, name, whole in names]
+        paths += [(self._placed(path), whole) for path, whole in below if path]
         moved = self._moved(request, view)
         opinions = []
         for clause, rules in self._acting:
-            if (what := _touched(clause, [(path, False) for path in paths] + placed)) or (
-                what := _shared(clause, moved)
-            ):
+            if what := _touched(clause, paths) or _shared(clause, moved):
                 opinions.append(_opinion(clause, f"protects {what}"))
             elif matching := rules.matching(request, view):
                 opinions.append(_opinion(clause, f"asks about {matching[0].shown}"))
@@ -113,11 +104,8 @@ def _shared(clause: Clause, moved: set[str]) -> str:
     for name in sorted(moved - {ANY}):
         if any(fnmatch.fnmatchcase(name.casefold(), pattern.casefold()) for pattern in clause.branches):
             return f"the branch {name}"
-    return (
-        f"{', '.join(clause.branches)}, and it cannot be told which branch this changes"
-        if (clause.branches and ANY in moved)
-        else ""
-    )
+    names = ", ".join(clause.branches) if ANY in moved else ""
+    return f"{names}, and it cannot be told which branch this changes" if names else ""
 
 
 def _holds(folder: str, pattern: str) -> bool:

@@ -132,3 +132,30 @@ class Rule(Struct, frozen=True):
     def shown(self) -> str:
         said = self.command or self.command_exact or self.path or self.host
         return " ".join(part for part in (self.tool, said) if part) or "every call"
+
+
+ClauseKind = Literal["authority", "invariant", "branch", "verification", "escalation"]
+
+
+class Clause(Struct, frozen=True, omit_defaults=True):
+    """One clause; `row` counts from 1 within its field. Held ones have rules, branches, or what must have succeeded
+    (a `command`, or the `tool` run_tests) before work counts as verified; `action` is what the others do."""
+
+    id: str
+    text: str
+    kind: ClauseKind
+    row: int
+    action: Literal["", "ask", "deny"] = ""
+    rules: tuple[Rule, ...] = ()
+    branches: tuple[str, ...] = ()
+    command: str = ""
+    tool: str = ""
+
+    @property
+    def held(self) -> bool:
+        return bool(self.rules or self.branches or self.command or self.tool)
+
+    @property
+    def rule(self) -> str:
+        """What a decision by this clause names."""
+        return f"constitution.{'' if self.kind == 'invariant' else f'{self.kind}.'}{self.row}"

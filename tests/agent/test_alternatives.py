@@ -4,7 +4,7 @@ import pytest
 
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
-from codewhale.permissions.alternatives import alternative
+from codewhale.agent.alternatives import alternative
 from codewhale.protocol.errors import Look
 
 CATALOG = Catalog.load()
