@@ -2,9 +2,9 @@
 
 import pytest
 
+from codewhale.agent.alternatives import alternative
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
-from codewhale.agent.alternatives import alternative
 from codewhale.protocol.errors import Look
 
 CATALOG = Catalog.load()
