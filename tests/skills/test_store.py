@@ -8,7 +8,8 @@ import pytest
 
 from codewhale.permissions.trust import TrustStore
 from codewhale.skills.library import LISTING_LIMIT, SkillLibrary
-from codewhale.skills.store import FILE_LIMIT, SkillStore
+from codewhale.skills.reading import FILE_LIMIT
+from codewhale.skills.store import SkillStore
 
 HEAD = "---\nname: {name}\ndescription: {says}\n---\n# Steps\nDo it.\n"
 

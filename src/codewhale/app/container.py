@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from codewhale.services.jobs.artifacts import LogArchive
     from codewhale.services.jobs.user_commands import UserCommands
     from codewhale.skills.library import SkillLibrary
+    from codewhale.skills.rules import RuleStore
     from codewhale.workspace.file_search import FileFinder
     from codewhale.workspace.files import Workspaces
     from codewhale.workspace.undo import Undo
@@ -424,6 +425,12 @@ class Services:  # what tools, commands and interfaces work with
 
         store = SkillStore(self._app.place.home, self._app.place.person, self.trust)
         return SkillLibrary((store,), self._canonical)
+
+    @cached_property
+    def rules(self) -> "RuleStore":
+        from codewhale.skills.rules import RuleStore
+
+        return RuleStore(self._app.place.home, self.trust)
 
     def _canonical(self, name: str) -> str:
         meant = self._app.catalog.resolve(name)

@@ -44,6 +44,7 @@ COMMANDS: dict[str, str] = {
     "/retry": "session",
     "/review": "review",
     "/rewind": "undo",
+    "/rules": "rules",
     "/search": "search",
     "/sessions": "session",
     "/skill": "skill",
@@ -161,6 +162,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
     from codewhale.commands.providers import ProviderCommands
     from codewhale.commands.queue import QueueCommand
     from codewhale.commands.remember import RememberCommand
+    from codewhale.commands.rules import RulesCommand
     from codewhale.commands.search import SearchCommand
     from codewhale.commands.session import SessionCommands
     from codewhale.commands.skill import SkillCommand
@@ -191,6 +193,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "queue": lambda: QueueCommand(client.queued, client.edit_queue),
         "remember": lambda: RememberCommand(app.place.home),
         "review": lambda: client.reviews,
+        "rules": lambda: RulesCommand(services.rules, control),
         "search": lambda: SearchCommand(services.code_search),
         "session": lambda: SessionCommands(control, app.sessions.summaries, lambda: sandbox().mechanism),
         "skill": lambda: SkillCommand(

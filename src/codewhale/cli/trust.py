@@ -11,8 +11,9 @@ from codewhale.lib.text import sanitise
 _WHAT = """Choose which project files may configure codewhale.
 
 A project may carry .codewhale/config.toml, .codewhale/permissions.toml,
-.codewhale/hooks.toml and skills (a SKILL.md in a folder below .agents/skills,
-skills, .claude/skills and the like). None of them is used until you
+.codewhale/hooks.toml, skills (a SKILL.md in a folder below .agents/skills,
+skills, .claude/skills and the like) and rules (.codewhale/rules, and those of
+Cursor, Windsurf, Cline, Claude and Copilot). None of them is used until you
 trust it. Trust covers the exact content of a file and of the files it names:
 after a change, trust it again. Even then a project can only restrict
 settings, and its hooks run in the sandbox.

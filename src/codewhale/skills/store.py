@@ -4,28 +4,19 @@ They are found, read and listed here; nothing of a skill is ever run.
 """
 
 import os
-from hashlib import sha256
+from functools import partial
 
-from msgspec import Struct
 from msgspec.structs import replace
 
 from codewhale.lib.text import one_line
-from codewhale.permissions.markdown_files import read_markdown, split_head
+from codewhale.permissions.markdown_files import split_head
 from codewhale.permissions.skill_folders import FILES, SkillFolder, places, skill_files
 from codewhale.permissions.trust import TrustStore
 from codewhale.skills.header import read_header, workflow_fault
 from codewhale.skills.model import LoadedSkill, Skill, SkillList
+from codewhale.skills.reading import FileReader, text_of
 
-FILE_LIMIT = 1 << 20
 _SKILLS, _COMPANIONS = 500, 100
-
-
-class _SkillFile(Struct, frozen=True):
-    """A file as it was read: what it is known by, its skill or why it is none, and what is wrong with it."""
-
-    stamp: tuple[int, ...]
-    skill: Skill | None
-    notes: tuple[str, ...]
 
 
 class SkillStore:
@@ -34,7 +25,7 @@ class SkillStore:
         workspaces the person has approved."""
         self._home, self._person = home, person
         self._trust = trust
-        self._known: dict[str, _SkillFile] = {}
+        self._reader = FileReader()
 
     def of(self, workspace: str) -> SkillList:
         skills: dict[str, Skill] = {}
@@ -59,15 +50,15 @@ class SkillStore:
 
     def read(self, skill: Skill) -> LoadedSkill | None:
         """A skill with its text; None where the file is not what it was, or is a rule's."""
-        data = read_markdown(skill.file, FILE_LIMIT) if skill.kind == "skill" else None
-        if data is None or sha256(data).hexdigest() != skill.sha256:
+        text = text_of(skill) if skill.kind == "skill" else None
+        if text is None:
             return None
-        _, body = split_head(data.decode("utf-8", "replace"))
+        _, body = split_head(text)
         return LoadedSkill(skill, body, tuple(_companions(os.path.dirname(skill.file))))
 
     def _standing(self, place: SkillFolder, file: str, shown: str) -> tuple[Skill | None, tuple[str, ...]]:
         """The skill of a file of a place as it stands now and what is wrong with it, or None and why there is none."""
-        read = self._read(file)
+        read = self._reader.read(file, partial(read_header, file))
         if read.skill is None:
             return None, read.notes
         if place.workspace and not self._trust.holds(file, read.skill.sha256):
@@ -76,29 +67,6 @@ class SkillStore:
         if skill.workflow and (fault := workflow_fault(skill)):
             skill, notes = replace(skill, workflow=""), (*notes, fault)
         return skill, notes
-
-    def _read(self, file: str) -> _SkillFile:
-        try:
-            info = os.stat(file)
-        except OSError as error:
-            return _SkillFile((), None, (error.strerror or "it cannot be read",))
-        stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
-        known = self._known.get(file)
-        if known is None or known.stamp != stamp:
-            if len(self._known) > 4 * _SKILLS:
-                self._known.clear()
-            known = self._known[file] = _understood(file, stamp)
-        return known
-
-
-def _understood(file: str, stamp: tuple[int, ...]) -> _SkillFile:
-    data = read_markdown(file, FILE_LIMIT)
-    try:
-        if data is None:
-            raise ValueError(f"it must be a regular file of at most {FILE_LIMIT:,} bytes")
-        return _SkillFile(stamp, *read_header(file, data))
-    except ValueError as error:
-        return _SkillFile(stamp, None, (str(error),))
 
 
 def _companions(folder: str) -> list[str]:

@@ -1,0 +1,58 @@
+"""Files of skills and rules as they were read: each is read again when it has changed."""
+
+import os
+from collections.abc import Callable
+from hashlib import sha256
+
+from msgspec import Struct
+
+from codewhale.permissions.markdown_files import read_markdown
+from codewhale.skills.model import Skill
+
+FILE_LIMIT = 1 << 20
+_MOST_KNOWN = 2_000
+
+
+class ReadFile(Struct, frozen=True):
+    """A file as it was read: what it is known by, its skill or None, and what is wrong with it."""
+
+    stamp: tuple[int, ...]
+    skill: Skill | None
+    notes: tuple[str, ...]
+
+
+class FileReader:
+    def __init__(self) -> None:
+        self._known: dict[str, ReadFile] = {}
+
+    def read(self, file: str, understand: Callable[[bytes], tuple[Skill, tuple[str, ...]]]) -> ReadFile:
+        """What a file says. `understand` raises ValueError with why it says nothing."""
+        try:
+            info = os.stat(file)
+        except OSError as error:
+            return ReadFile((), None, (error.strerror or "it cannot be read",))
+        stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
+        known = self._known.get(file)
+        if known is None or known.stamp != stamp:
+            if len(self._known) > _MOST_KNOWN:
+                self._known.clear()
+            known = self._known[file] = _read(file, stamp, understand)
+        return known
+
+
+def text_of(skill: Skill) -> str | None:
+    """The text of a skill's file, None where it is no longer what it was."""
+    data = read_markdown(skill.file, FILE_LIMIT)
+    if data is None or sha256(data).hexdigest() != skill.sha256:
+        return None
+    return data.decode("utf-8", "replace")
+
+
+def _read(file: str, stamp: tuple[int, ...], understand: Callable[[bytes], tuple[Skill, tuple[str, ...]]]) -> ReadFile:
+    data = read_markdown(file, FILE_LIMIT)
+    try:
+        if data is None:
+            raise ValueError(f"it must be a regular file of at most {FILE_LIMIT:,} bytes")
+        return ReadFile(stamp, *understand(data))
+    except ValueError as error:
+        return ReadFile(stamp, None, (str(error),))
