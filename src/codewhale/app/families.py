@@ -162,11 +162,8 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
     from codewhale.commands.providers import ProviderCommands
     from codewhale.commands.queue import QueueCommand
     from codewhale.commands.remember import RememberCommand
-    from codewhale.commands.rules import RulesCommand
     from codewhale.commands.search import SearchCommand
     from codewhale.commands.session import SessionCommands
-    from codewhale.commands.skill import SkillCommand
-    from codewhale.commands.skills import SkillsCommand
     from codewhale.commands.tools import ToolsCommand
     from codewhale.commands.trust import TrustCommand
     from codewhale.commands.undo import UndoCommands
@@ -193,17 +190,27 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "queue": lambda: QueueCommand(client.queued, client.edit_queue),
         "remember": lambda: RememberCommand(app.place.home),
         "review": lambda: client.reviews,
-        "rules": lambda: RulesCommand(services.rules, control),
         "search": lambda: SearchCommand(services.code_search),
         "session": lambda: SessionCommands(control, app.sessions.summaries, lambda: sandbox().mechanism),
-        "skill": lambda: SkillCommand(
-            lambda session, name: app.guide.activate(app.engine.session(session), name),
-            lambda session, name: app.guide.release(app.engine.session(session), name),
-        ),
-        "skills": lambda: SkillsCommand(services.skills),
         "tools": lambda: ToolsCommand(control),
         "trust": lambda: TrustCommand(services.trust),
         "undo": lambda: UndoCommands(services.undo, services.workspaces, control, app.tell),
         "usage": lambda: UsageCommands(control),
         "workspace": lambda: WorkspaceCommands(client.work.diff),
+        **_guiding(app),
+    }
+
+
+def _guiding(app: Container) -> dict[str, Callable[[], object]]:
+    from codewhale.commands.rules import RulesCommand
+    from codewhale.commands.skill import SkillCommand
+    from codewhale.commands.skills import SkillsCommand
+
+    return {
+        "rules": lambda: RulesCommand(app.services.rules, app.control),
+        "skill": lambda: SkillCommand(
+            lambda session, name: app.guide.activate(app.engine.session(session), name),
+            lambda session, name: app.guide.release(app.engine.session(session), name),
+        ),
+        "skills": lambda: SkillsCommand(app.services.skills),
     }

@@ -46,7 +46,7 @@ GROUPS: dict[str, str] = {
     "model": "/model /models /provider /providers /connect /login /doctor /effort",
     "context": "/context /compact /cost /tokens /cache /budget",
     "safety": "/mode /plan /yolo /approval /permissions /network /trust /add-dir",
-    "project": "/init /remember /search /skill /skills /tools /hooks",
+    "project": "/init /remember /rules /search /skill /skills /tools /hooks",
     "interface": "/help /keys /theme /config",
     "other": "",
 }
