@@ -13,7 +13,7 @@ FILE_LIMIT = 1 << 20
 _MOST_KNOWN = 2_000
 
 
-class ReadFile(Struct, frozen=True):
+class FileReading(Struct, frozen=True):
     """A file as it was read: what it is known by, its skill or None, and what is wrong with it."""
 
     stamp: tuple[int, ...]
@@ -23,14 +23,14 @@ class ReadFile(Struct, frozen=True):
 
 class FileReader:
     def __init__(self) -> None:
-        self._known: dict[str, ReadFile] = {}
+        self._known: dict[str, FileReading] = {}
 
-    def read(self, file: str, understand: Callable[[bytes], tuple[Skill, tuple[str, ...]]]) -> ReadFile:
+    def read(self, file: str, understand: Callable[[bytes], tuple[Skill, tuple[str, ...]]]) -> FileReading:
         """What a file says. `understand` raises ValueError with why it says nothing."""
         try:
             info = os.stat(file)
         except OSError as error:
-            return ReadFile((), None, (error.strerror or "it cannot be read",))
+            return FileReading((), None, (error.strerror or "it cannot be read",))
         stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
         known = self._known.get(file)
         if known is None or known.stamp != stamp:
@@ -48,11 +48,13 @@ def text_of(skill: Skill) -> str | None:
     return data.decode("utf-8", "replace")
 
 
-def _read(file: str, stamp: tuple[int, ...], understand: Callable[[bytes], tuple[Skill, tuple[str, ...]]]) -> ReadFile:
+def _read(
+    file: str, stamp: tuple[int, ...], understand: Callable[[bytes], tuple[Skill, tuple[str, ...]]]
+) -> FileReading:
     data = read_markdown(file, FILE_LIMIT)
     try:
         if data is None:
             raise ValueError(f"it must be a regular file of at most {FILE_LIMIT:,} bytes")
-        return ReadFile(stamp, *understand(data))
+        return FileReading(stamp, *understand(data))
     except ValueError as error:
-        return ReadFile(stamp, None, (str(error),))
+        return FileReading(stamp, None, (str(error),))
