@@ -5,6 +5,7 @@ from pathlib import Path
 
 from codewhale.permissions.trust import TrustStore
 from codewhale.protocol.ops import CommandOutput, RunCommand
+from codewhale.skills.rule_folders import rule_paths
 from codewhale.testing import harness
 
 
@@ -26,7 +27,7 @@ async def test_each_rule_stands_under_when_it_applies(home: Path, workspace: Pat
     put(workspace, ".clinerules/off.md", "---\npaths: []\n---\nUse tabs.\n")
     put(workspace, ".github/instructions/sql.instructions.md", "---\ndescription: For SQL\n---\nUse tabs.\n")
     trust = TrustStore(str(home))
-    for standing in trust.survey(str(workspace)):
+    for standing in trust.survey(str(workspace), rule_paths(str(workspace))):
         trust.add(standing)
     put(workspace, ".claude/rules/new.md", "Use spaces.\n")
     shown, data, why, none = await said(

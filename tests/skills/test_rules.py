@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.permissions.rule_folders import MOST_FILES, rule_files
 from codewhale.permissions.trust import TrustStore
 from codewhale.skills.globs import matching
 from codewhale.skills.model import Activation, SkillList
 from codewhale.skills.reading import FILE_LIMIT
+from codewhale.skills.rule_folders import MOST_FILES, rule_files, rule_paths
 from codewhale.skills.rules import WINDSURF_LIMIT, RuleStore
 from support.rulefiles import UNREAD, RuleCase, cases
 
@@ -26,7 +26,9 @@ def put(folder: Path, path: str, text: str = "Use tabs.\n") -> Path:
 def rules(tmp_path: Path, *, trusting: bool = True) -> RuleStore:
     """The rules of a person who trusts those of the workspace as they stand now."""
     trust = TrustStore(str(tmp_path / ".codewhale"))
-    for standing in trust.survey(str(tmp_path / "workspace")) if trusting else ():
+    for standing in (
+        trust.survey(str(tmp_path / "workspace"), rule_paths(str(tmp_path / "workspace"))) if trusting else ()
+    ):
         trust.add(standing)
     return RuleStore(str(tmp_path / ".codewhale"), trust)
 
@@ -122,7 +124,7 @@ def test_the_folders_up_to_the_root_of_the_repository_count_too(tmp_path: Path, 
     inner = put(workspace, "web/app/.cursor/rules/py.mdc", HOUSE).parents[2]
     put(tmp_path, ".cursor/rules/outer.mdc", HOUSE)
     trust = TrustStore(str(tmp_path / ".codewhale"))
-    for standing in trust.survey(str(inner)):
+    for standing in trust.survey(str(inner), rule_paths(str(inner))):
         trust.add(standing)
     found = RuleStore(str(tmp_path / ".codewhale"), trust).of(str(inner))
     assert [rule.path for rule in found.skills] == [

@@ -6,6 +6,7 @@ from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.permissions.trust import ProjectFile, TrustStore
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.ops import CommandOutput
+from codewhale.skills.rule_folders import rule_paths
 
 
 class TrustCommand:
@@ -19,7 +20,7 @@ class TrustCommand:
         """Show the project's own configuration files and their trust, or trust or untrust some as they are now."""
         action, *names = args.split() or ["list"]
         try:
-            found = {item.path: item for item in self._store.survey(context.workspace)}
+            found = {item.path: item for item in self._store.survey(context.workspace, rule_paths(context.workspace))}
             if action == "list" and not names:
                 return CommandOutput(
                     "\n".join(map(_line, found.values())) or "The project has no configuration files of its own."

@@ -6,7 +6,7 @@ import hashlib
 import os
 import shlex
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any, Literal
 
 from msgspec import Struct
@@ -15,7 +15,6 @@ from codewhale.lib.clock import Clock, SystemClock, rfc3339
 from codewhale.lib.toml import parse_toml
 from codewhale.permissions.constitution import find_constitution
 from codewhale.permissions.markdown_files import AGENT_FOLDER, COMMAND_FOLDER, command_files
-from codewhale.permissions.rule_folders import rule_files
 from codewhale.permissions.skill_folders import skill_files, workspace_places
 from codewhale.process.rowfile import RowFile, is_own
 from codewhale.process.sandbox.gitfiles import read_small
@@ -73,17 +72,17 @@ class TrustStore:
         row = self.all().get(path)
         return row is not None and row.sha256 == sha256 and not _changed(row)
 
-    def survey(self, workspace: str) -> list[ProjectFile]:
-        """The project files that a workspace has, its skills, rules, commands and roles among them, and how each
-        stands. Raises ConfigError."""
+    def survey(self, workspace: str, texts: Iterable[str] = ()) -> list[ProjectFile]:
+        """The project files that a workspace has, its skills, commands and roles among them and the `texts` at these
+        paths, and how each stands. Raises ConfigError."""
         rows = self.all()
         root = os.path.realpath(workspace)
         steering = dict.fromkeys((*(os.path.join(root, name) for name in PROJECT_FILES), find_constitution(root)))
         skills = (path for place in workspace_places(root) for path, _ in skill_files(place))
         named = [path for place in (COMMAND_FOLDER, AGENT_FOLDER) for path in command_files(os.path.join(root, place))]
         # What is too large is none of these; where they are listed it is told.
-        texts = [path for path in (*skills, *named, *(file.path for file in rule_files(root).files)) if _fits(path)]
-        files = (_standing(root, path, rows) for path in (*steering, *texts))
+        used = [path for path in (*skills, *named, *texts) if _fits(path)]
+        files = (_standing(root, path, rows) for path in (*steering, *used))
         return [standing for standing in files if standing is not None]
 
     def add(self, standing: ProjectFile) -> None:

@@ -12,11 +12,11 @@ from msgspec.structs import replace
 from codewhale.lib.bounded import check_nesting
 from codewhale.lib.text import one_line
 from codewhale.permissions.markdown_files import HEAD_LIMIT, parse_head, split_head
-from codewhale.permissions.rule_folders import KnownFolders, RuleFile, rule_files
 from codewhale.permissions.trust import TrustStore
 from codewhale.skills.globs import MOST_EXPANDED, expanded
 from codewhale.skills.model import Activation, LoadedSkill, Skill, SkillList
 from codewhale.skills.reading import FileReader, text_of
+from codewhale.skills.rule_folders import KnownFolders, RuleFile, rule_files
 
 WINDSURF_LIMIT = 6_000  # characters of a file of Windsurf's; it leaves out the rest
 _TRIGGERS = {

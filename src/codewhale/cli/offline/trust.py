@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from codewhale.permissions.trust import PROJECT_FILES, ProjectFile, TrustStore
 from codewhale.protocol.errors import ConfigError
+from codewhale.skills.rule_folders import rule_paths
 
 
 class TrustRow(Struct, frozen=True):
@@ -27,7 +28,7 @@ def listed(home: str, workspace: str, every: bool = False) -> list[TrustRow]:
     rows = store.all()
     found = [
         TrustRow(item.path, item.state, item.sha256, rows[item.path].at if item.path in rows else "", item.changed)
-        for item in store.survey(workspace)
+        for item in store.survey(workspace, rule_paths(workspace))
     ]
     if every:
         seen = {row.path for row in found}
@@ -42,7 +43,7 @@ def listed(home: str, workspace: str, every: bool = False) -> list[TrustRow]:
 def waiting(home: str, workspace: str, names: Sequence[str]) -> list[ProjectFile]:
     """The project files that may be trusted anew: the named ones, all without names. Raises ConfigError for a name that
     is no project file, and for one that cannot be trusted."""
-    found = {item.path: item for item in TrustStore(home).survey(workspace)}
+    found = {item.path: item for item in TrustStore(home).survey(workspace, rule_paths(workspace))}
     if not names:
         return [item for item in found.values() if item.state != "trusted"]
     return [_one(found, workspace, name) for name in names]

@@ -77,6 +77,11 @@ def rule_files(workspace: str, home: str = "", known: KnownFolders | None = None
     return RuleFiles(tuple(files[:MOST_FILES]), tuple(problems))
 
 
+def rule_paths(workspace: str) -> list[str]:
+    """The paths of a workspace's rules, which count once they are trusted."""
+    return [file.path for file in rule_files(workspace).files]
+
+
 def _at(
     folder: str, place: tuple[str, str, tuple[str, ...], bool], workspace: str, top: str, problems: list[str]
 ) -> Iterator[RuleFile]:
