@@ -131,3 +131,30 @@ async def test_the_text_of_a_skill_reaches_the_model_once_and_contained(home: Pa
         assert seen[-1].count("Before <\\/skill> after") == 1 and "is active again" in seen[-1]
         refused = await here.client.submit(RunCommand(session, "/skill nothing"))
         assert not refused.ok and "/skills lists them" in refused.text
+
+
+async def test_a_rule_for_files_is_said_once_when_one_of_them_is_touched(home: Path, workspace: Path) -> None:
+    (home / "rules").mkdir(parents=True)
+    (home / "rules/python.md").write_text("---\nactivation: glob\nglobs: '*.py'\n---\nType every function.\n")
+    (home / "rules/go.md").write_text("---\nactivation: glob\nglobs: '*.go'\n---\nNever panic.\n")
+    for name in ("a.py", "b.py", "notes.txt"):
+        (workspace / name).write_text("needle\n")
+    seen: list[str] = []
+    answers = [
+        call("read_file", path="notes.txt"),
+        call("grep_files", pattern="needle"),
+        call("read_file", path="b.py"),
+    ]
+
+    def model(request: dict[str, Any]) -> Turn:
+        seen.append("\n".join(text_of(one) for one in request["messages"] if one["role"] == "user"))
+        return answers[len(seen) - 1] if len(seen) <= len(answers) else {"text": "Done."}
+
+    async with harness(home, workspace, [model] * 9) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        await here.turn("Go", session)
+        assert [text.count("Type every function.") for text in seen] == [0, 0, 1, 1]
+        await here.turn("Look at a.py and main.go again", session)
+        assert seen[-1].count("Type every function.") == 1 and seen[-1].count("Never panic.") == 1
+        active = [(one.name, one.by) for one in log(here, session) if isinstance(one, SkillActivated)]
+        assert active == [("python", "file"), ("go", "file")] and not here.app.engine.session(session).state.skills

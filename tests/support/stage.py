@@ -218,8 +218,10 @@ class NoTexts:
 class NoSkills:
     """A workspace without skills and rules."""
 
-    def some(self, workspace: str) -> bool:
+    def look(self, workspace: str) -> bool:
         return False
+
+    some = look
 
     def mentioned(self, workspace: str, text: str) -> Mentioned:
         return Mentioned()

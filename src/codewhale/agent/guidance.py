@@ -22,8 +22,11 @@ _MOST_PATHS, _MOST_TEXT = 400, 64 << 10
 class GuidanceSource(Protocol):
     """The skills and rules of workspaces. All but `some` may read files."""
 
+    def look(self, workspace: str) -> bool:
+        """Look at what there is, for the turn that begins; whether there is any."""
+
     def some(self, workspace: str) -> bool:
-        """Whether there may be any."""
+        """Whether there was any when that was last looked at."""
 
     def mentioned(self, workspace: str, text: str) -> Mentioned: ...
     def planned(self, workspace: str, lines: Sequence[str]) -> tuple[Guided, ...]: ...
@@ -43,7 +46,9 @@ class SkillGuide:
 
     async def check(self, session: Session, text: str) -> None:
         """Raises SessionError for a message in which it is not clear which skill is meant."""
-        if "$" in text and not session.state.owner and self._source.some(session.state.workspace):
+        if "$" not in text or session.state.owner:
+            return
+        if await asyncio.to_thread(self._source.look, session.state.workspace):
             mentioned = await asyncio.to_thread(self._source.mentioned, session.state.workspace, text)
             if mentioned.unclear:
                 raise SessionError(mentioned.unclear)
@@ -52,7 +57,7 @@ class SkillGuide:
         """Before the first step after a message of a person. What a session is told by the one that it works for is a
         model's text: it activates nothing by name."""
         workspace, events = session.state.workspace, list[Event]()
-        if not self._source.some(workspace):
+        if not await asyncio.to_thread(self._source.look, workspace):
             return
         events += self._fresh(session, await asyncio.to_thread(self._source.standing, workspace))
         if text and not session.state.owner:

@@ -51,6 +51,7 @@ from codewhale.session.redaction import Redactor, Redactors
 from codewhale.session.session import Session
 from codewhale.session.store import SessionStore
 from codewhale.session.window import ContextSettings
+from codewhale.skills.rule_folders import any_rules
 
 if TYPE_CHECKING:
     from codewhale.agent.children import Children
@@ -197,10 +198,12 @@ class Container:
 
     @cached_property
     def guide(self) -> SkillGuide:
-        return SkillGuide(WorkspaceSkills(lambda: self.services.skills, self._some_skills))
+        return SkillGuide(WorkspaceSkills(lambda: self.services.skills, self.may_guide))
 
-    def _some_skills(self, workspace: str) -> bool:
-        return any_there(workspace, self.place.home, self.place.person)
+    def may_guide(self, workspace: str) -> bool:
+        """Whether there may be skills or rules for a workspace."""
+        home = self.place.home
+        return any_there(workspace, home, self.place.person) or any_rules(workspace, home)
 
     @cached_property
     def control(self) -> SessionControls:
@@ -354,7 +357,7 @@ class WorkspaceTexts:
         return find_root(workspace)
 
     def skills(self, workspace: str) -> str:
-        if not any_there(workspace, self._app.place.home, self._app.place.person):
+        if not self._app.may_guide(workspace):
             return ""
         return self._app.services.skills.listing(workspace)
 
@@ -424,7 +427,7 @@ class Services:  # what tools, commands and interfaces work with
         from codewhale.skills.store import SkillStore
 
         store = SkillStore(self._app.place.home, self._app.place.person, self.trust)
-        return SkillLibrary((store,), self._canonical)
+        return SkillLibrary((store, self.rules), self._canonical)
 
     @cached_property
     def rules(self) -> "RuleStore":

@@ -12,17 +12,22 @@ if TYPE_CHECKING:
 class WorkspaceSkills:
     """Implements agent.guidance.GuidanceSource."""
 
-    def __init__(self, library: "Callable[[], SkillLibrary]", some: Callable[[str], bool]) -> None:
-        """`some(workspace)` tells whether there may be any."""
+    def __init__(self, library: "Callable[[], SkillLibrary]", there: Callable[[str], bool]) -> None:
+        """`there(workspace)` tells whether there may be any."""
         self._get = library
-        self._some = some
+        self._there = there
+        self._some: dict[str, bool] = {}
 
     @property
     def _library(self) -> "SkillLibrary":
         return self._get()
 
+    def look(self, workspace: str) -> bool:
+        self._some[workspace] = self._there(workspace) and bool(self._library.of(workspace).skills)
+        return self._some[workspace]
+
     def some(self, workspace: str) -> bool:
-        return self._some(workspace)
+        return self._some.get(workspace, False)
 
     def mentioned(self, workspace: str, text: str) -> Mentioned:
         return Mentioned()
@@ -31,7 +36,7 @@ class WorkspaceSkills:
         return ()
 
     def touching(self, workspace: str, paths: Sequence[str]) -> tuple[Guided, ...]:
-        return ()
+        return self._library.touching(workspace, paths)
 
     def offered(self, workspace: str, text: str) -> tuple[tuple[str, str], ...]:
         return ()

@@ -8,6 +8,7 @@ from codewhale.lib.text import one_line
 from codewhale.permissions.markdown_files import read_markdown
 from codewhale.protocol.events import SkillActivated
 from codewhale.protocol.skills import Guided
+from codewhale.skills.globs import matching
 from codewhale.skills.model import Activation, LoadedSkill, Skill, SkillList
 from codewhale.skills.restriction import approvals, read_tokens, restriction
 
@@ -30,24 +31,32 @@ class SkillLibrary:
         """`canonical(name)` is the tool that a name stands for, "" for none."""
         self._sources = sources
         self._canonical = canonical
+        self._current: dict[str, SkillList] = {}
 
     def of(self, workspace: str) -> SkillList:
         """Everything there is, by precedence."""
         lists = [source.of(workspace) for source in self._sources]
-        return SkillList(
+        found = SkillList(
             tuple(skill for one in lists for skill in one.skills),
             tuple(problem for one in lists for problem in one.problems),
             tuple(skill for one in lists for skill in one.off),
         )
+        self._current[workspace] = found
+        return found
+
+    def current(self, workspace: str) -> SkillList:
+        """Everything as it was last looked at: a turn goes on with what there was when it began."""
+        return self._current[workspace] if workspace in self._current else self.of(workspace)
 
     def find(self, workspace: str, name: str) -> Skill | None:
         """The one of a name, or of a full name."""
-        skills = self.of(workspace).skills
+        skills = self.current(workspace).skills
         return next((one for one in skills if one.name == name), None) or next(
             (one for one in skills if one.full_name == name), None
         )
 
     def load(self, workspace: str, name: str) -> LoadedSkill | None:
+        self.of(workspace)
         skill = self.find(workspace, name)
         return None if skill is None else self.read(skill)
 
@@ -102,8 +111,17 @@ class SkillLibrary:
 
     def standing(self, workspace: str) -> tuple[Guided, ...]:
         """Those that are always active and restrict something."""
-        always = (one for one in self.of(workspace).skills if one.activation is Activation.ALWAYS)
+        always = (one for one in self.current(workspace).skills if one.activation is Activation.ALWAYS)
         return self._all((one for one in always if one.tools is not None), "always", lasts="session")
+
+    def touching(self, workspace: str, paths: Sequence[str]) -> tuple[Guided, ...]:
+        """Those that apply by glob to one of these files, absolute or below the workspace."""
+        fitting = matching(self.current(workspace).skills, workspace, paths)
+        return tuple(
+            one
+            for skill in fitting
+            if (one := self.guided(skill, "file", lasts="turn" if skill.tools is None else "session")) is not None
+        )
 
     def _all(self, skills: Iterable[Skill], by: By, *, lasts: Literal["turn", "session"]) -> tuple[Guided, ...]:
         return tuple(one for skill in skills if (one := self.guided(skill, by, lasts=lasts)) is not None)

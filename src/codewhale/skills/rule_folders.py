@@ -55,12 +55,8 @@ def rule_files(workspace: str, home: str = "", known: KnownFolders | None = None
     """The rules of a workspace, of the folders above it up to the root of its repository and of those in it, then those
     in the harness's own folder `home`."""
     workspace = os.path.realpath(workspace)
-    repository = find_repository(workspace)
-    top = os.path.realpath(repository.root) if repository is not None else workspace
-    folders, problems = [workspace], list[str]()
-    while folders[-1] != top and len(folders) < 64:
-        folders.append(os.path.dirname(folders[-1]))
-    files: list[RuleFile] = []
+    folders, problems, files = _upwards(workspace), list[str](), list[RuleFile]()
+    top = folders[-1]
     for folder in folders:
         for place in _PLACES:
             files += _at(folder, place, workspace, top, problems)
@@ -80,6 +76,25 @@ def rule_files(workspace: str, home: str = "", known: KnownFolders | None = None
 def rule_paths(workspace: str) -> list[str]:
     """The paths of a workspace's rules, which count once they are trusted."""
     return [file.path for file in rule_files(workspace).files]
+
+
+def any_rules(workspace: str, home: str) -> bool:
+    """Whether rules stand in a workspace, above it or in the home. Those in folders below are not looked for."""
+    own = os.path.join(home, "rules")
+    folders = _upwards(os.path.realpath(workspace))
+    return os.path.isdir(own) or any(
+        os.path.lexists(os.path.join(folder, place[1])) for folder in folders for place in _PLACES
+    )
+
+
+def _upwards(workspace: str) -> list[str]:
+    """A workspace and the folders above it, up to the root of its repository."""
+    repository = find_repository(workspace)
+    top = os.path.realpath(repository.root) if repository is not None else workspace
+    folders = [workspace]
+    while folders[-1] != top and len(folders) < 64:
+        folders.append(os.path.dirname(folders[-1]))
+    return folders
 
 
 def _at(
