@@ -8,6 +8,7 @@ from codewhale.lib.text import one_line
 from codewhale.permissions.markdown_files import read_markdown
 from codewhale.protocol.events import SkillActivated
 from codewhale.protocol.skills import Guided
+from codewhale.skills.always import always_text
 from codewhale.skills.globs import matching
 from codewhale.skills.model import Activation, LoadedSkill, Skill, SkillList
 from codewhale.skills.restriction import approvals, read_tokens, restriction
@@ -79,6 +80,11 @@ class SkillLibrary:
             listed += 1
         more = f"- {len(lines) - listed} more are not listed; load_skill finds them by name"
         return "\n".join([*lines[:listed], more])
+
+    def always(self, workspace: str, contain: Callable[[str], str]) -> str:
+        """The text of those that always apply; `contain(text)` is a text that closes no block."""
+        always = (one for one in self.of(workspace).skills if one.activation is Activation.ALWAYS)
+        return always_text((loaded for one in always if (loaded := self.read(one)) is not None), contain)
 
     def companion(self, skill: Skill, path: str) -> str | None:
         """The text of a file of a skill's folder, by its path there; None for what is no text of a bounded size."""
