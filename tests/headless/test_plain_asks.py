@@ -7,7 +7,7 @@ import pytest
 from codewhale.display.words import LANGUAGES, Words
 from codewhale.headless.plain_text import PlainAsks
 from codewhale.protocol.blocks import DiffBlock
-from codewhale.protocol.decisions import Offer
+from codewhale.protocol.decisions import BlockingClause, Offer
 from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, QuestionAsked
 from codewhale.protocol.ops import Answer
 from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, UrlSubject
@@ -154,3 +154,13 @@ def test_who_asks_is_named_where_it_is_an_agent() -> None:
     assert asks.take(second) == []  # one after another
     asks.reply("y")
     assert asks.ask()[0] == "explore two asks: Which: This?"
+
+
+def test_what_a_clause_blocks_wants_its_id_typed() -> None:
+    event = approval(kind="clause", clauses=(BlockingClause("C3FA", "main is released from"),))
+    asks, lines = asked(event)
+    assert "C3FA: main is released from" in lines and lines[-1].startswith("Type C3FA")
+    for word in ("y", "", "yes", "a", "s", "h", "C3F"):
+        reply = asks.reply(word)
+        assert reply.answer is None and reply.lines[0].startswith("Type C3FA")
+    assert asks.reply("c3fa").answer == Answer(SESSION, "r1", allowed=True, confirm="c3fa")

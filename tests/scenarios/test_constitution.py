@@ -34,3 +34,16 @@ def test_policy_check_shows_what_it_holds(tmp_path: Path) -> None:
     assert codewhale_program(tmp_path, "trust", "add", "-w", str(work)).returncode == 0
     told = codewhale_program(tmp_path, "policy", "check", "rm", "x", cwd=work)
     assert told.returncode == 2 and "protected_invariants[1]: must be" in told.stderr
+
+
+def test_the_flag_lets_a_clause_through_once_and_a_wrong_one_is_named(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    law = {"protected_invariants": [{**LAW["protected_invariants"][0], "id": "GEN"}]}
+    write(work, {".codewhale/constitution.json": json.dumps(law)})
+    assert codewhale_program(tmp_path, "trust", "add", "-w", str(work)).returncode == 0
+    scripted(tmp_path, WRITE, WRITE.replace("a.txt", "b.txt"), '{"text":"done"}')
+    done = codewhale_program(tmp_path, "exec", "-w", str(work), "--allow-clause", "GEN", "hi")
+    assert (work / "gen" / "a.txt").exists() and not (work / "gen" / "b.txt").exists()
+    assert "GEN of the project's constitution was let through once" in done.stderr
+    wrong = codewhale_program(tmp_path, "exec", "-w", str(work), "--allow-clause", "C1", "hi")
+    assert wrong.returncode == 2 and "no clause 'C1'" in wrong.stderr and "those that block are GEN" in wrong.stderr

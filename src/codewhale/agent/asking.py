@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from codewhale.agent.turn import Turn
 from codewhale.lib.ids import short_id
-from codewhale.protocol.errors import ToolError
+from codewhale.protocol.errors import SessionError, ToolError
 from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, QuestionAnswered, QuestionAsked
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import Answer
@@ -23,6 +23,7 @@ class Asking:
     def __init__(self, find: Callable[[str], Turn]) -> None:
         self._find = find
         self._open: dict[tuple[str, str], asyncio.Future[Answer]] = {}
+        self._blocked: dict[str, ApprovalAsked] = {}  # by clauses, and waiting for the word that lets it through
 
     async def approval(self, turn: Turn, ask: ApprovalAsked) -> Answer | None:
         """The person's answer where it allows the call; None for a no, and for no answer within 300 s. Each asking gets
@@ -30,11 +31,14 @@ class Asking:
         session = turn.session
         ask = replace(ask, request_id=f"ask_{os.urandom(16).hex()}", asker=_asker(session), seconds=APPROVAL_SECONDS)
         session.emit(ask)
+        self._blocked |= {ask.request_id: ask} if ask.clauses else {}
         try:
             answer, by = await self._wait(turn, ask.request_id, APPROVAL_SECONDS, f"approval of {ask.tool}")
         except asyncio.CancelledError:
             session.emit(ApprovalAnswered(ask.request_id, False, "cancel"))
             raise
+        finally:
+            self._blocked.pop(ask.request_id, None)
         allowed = answer is not None and answer.allowed
         if answer is None or not allowed:
             session.emit(ApprovalAnswered(ask.request_id, False, by))
@@ -42,7 +46,8 @@ class Asking:
         offered = ask.held if answer.remember == "sandbox" else ask.offer is not None and not answer.command
         command = answer.command if ask.kind == "policy" else ""
         kept = replace(answer, remember=answer.remember if offered else "", command=command)
-        session.emit(ApprovalAnswered(ask.request_id, True, by, kept.remember, command))
+        lifted = tuple(clause.id for clause in ask.clauses)
+        session.emit(ApprovalAnswered(ask.request_id, True, by, kept.remember, command, lifted))
         return kept
 
     def attended(self, session: str) -> bool:
@@ -74,10 +79,14 @@ class Asking:
         return answers
 
     def answer(self, session: Session, op: Answer) -> bool:
-        """Hand an answer to whoever waits for it; False when nobody does any more."""
+        """Hand an answer to whoever waits for it; False when nobody does any more. Raises SessionError for a yes to
+        what clauses block that does not name them; it goes on waiting."""
         future = self._open.get((session.id, op.request_id))
         if future is None or future.done():
             return False
+        blocked = self._blocked.get(op.request_id)
+        if blocked is not None and op.allowed and not blocked.confirmed(op.confirm):
+            raise SessionError(f"to let this through once, type {blocked.word}, the id of what blocks it")
         future.set_result(op)
         return True
 

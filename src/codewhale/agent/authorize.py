@@ -32,6 +32,9 @@ class PermissionGate(Protocol):
     def digest(self, request: DecisionRequest, arguments: Mapping[str, object]) -> str:
         """What would run, as a hash."""
 
+    def begun(self, request: DecisionRequest, decision: Decision) -> bool:
+        """Use up what the decision needs of what the person lets through once; False where it is used up already."""
+
     def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> FolderAdded | None:
         """Note an answer (None is a no), and remember what was offered; a folder is for the session to keep. Raises
         ConfigError when that cannot be done."""
@@ -94,6 +97,12 @@ class Authorizer:
             raise CallRefused(f"{decision.reason} (rule {decision.rule})", decision.rule)
         return decision
 
+    def begin(self, request: DecisionRequest, decision: Decision) -> None:
+        """A call begins to run. Raises CallRefused."""
+        if decision.lifted and not self._gate.begun(request, decision):
+            which = " ".join(decision.lifted)
+            raise CallRefused(f"What was let through once ({which}) has been used up by another call.", decision.rule)
+
     def reads_may(self, session: Session, tool: str) -> bool:
         """Whether a tool that only reads may be called."""
         rights = session.rights
@@ -142,7 +151,8 @@ class Authorizer:
             reason=decision.reason,
             display=display,
             rule=decision.rule,
-            kind="elevation" if decision.rule == ELEVATION else "policy",
+            kind="elevation" if decision.rule == ELEVATION else "clause" if decision.clauses else "policy",
+            clauses=decision.clauses,
             sandbox=decision.sandbox,
             offer=decision.offer,
             sha256=sha256,

@@ -111,6 +111,7 @@ class PendingCall(Struct):
         shown = self.allowed
         return (
             shown is not None
+            and not decision.clauses
             and decision.sandbox in ("read-only", shown.sandbox)
             and (shown.sandbox == "none" or set(decision.allowances) <= set(shown.allowances))
         )

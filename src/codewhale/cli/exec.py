@@ -43,6 +43,8 @@ def build(parser: argparse.ArgumentParser) -> None:
     trust = parser.add_mutually_exclusive_group()
     trust.add_argument("--auto", action="store_true", help="run everything that no rule denies or asks about")
     trust.add_argument("--yolo", action="store_true", help="run everything except what is always denied")
+    lifts = "let what this clause of the project's constitution blocks through, once for each time it is given"
+    parser.add_argument("--allow-clause", metavar="ID", action="append", default=[], help=lifts)
     parser.add_argument("--output-format", choices=["text", "json", "stream-json"], default="text", help="default text")
     parser.add_argument("--deltas", action="store_true", help="with stream-json: also parts of answers as they arrive")
     add_limits(parser)
@@ -108,7 +110,8 @@ def _opening(args: argparse.Namespace, folder: str) -> OpenSession:
     if args.auto and mode is Mode.YOLO:
         raise UsageError("--auto and --mode yolo contradict each other")
     authority = Authority.AUTO if args.auto or mode is Mode.YOLO else Authority.HEADLESS
-    return replace(opening(args, folder, mode, authority), limits=limits_of(args))
+    allowed = tuple(args.allow_clause)
+    return replace(opening(args, folder, mode, authority), limits=limits_of(args), clauses=allowed)
 
 
 def _prompt(argument: str) -> tuple[str, str]:

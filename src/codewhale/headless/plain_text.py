@@ -220,9 +220,10 @@ class PlainAsks:
         lines += body
         lines.append(f"{words('asking.sandbox')}: {held_by(ask, words)}")
         lines.append(f"{words('asking.why')}: {one_line(reason_of(ask, words), 500)} ({one_line(ask.rule, 100)})")
+        lines += [f"{clause.id}: {one_line(clause.text, 500)}" for clause in ask.clauses]
         if any(hides(text) for text in _texts(ask)):
             lines.append(words("asking.hidden"))
-        keys = words("plain.allow")
+        keys = words("plain.allow_clause", word=ask.word) if ask.clauses else words("plain.allow")
         if ask.offer is not None:
             lines.append(f"{words('plain.offer')}: {self._offered(ask.offer)}")
             keys = words("plain.allow_offer")
@@ -259,7 +260,9 @@ class PlainAsks:
         word = word.lower().rstrip(",.:;")
         request = ask.request_id
         granting, self._granting = self._granting, ""
-        if word in YES and not reason:
+        if ask.clauses and ask.confirmed(said):
+            return Reply(self._done(asked, Answer(asked.session, request, allowed=True, confirm=said)))
+        if word in YES and not reason and not ask.clauses:
             return Reply(self._done(asked, Answer(asked.session, request, allowed=True, remember=granting)))
         if granting:
             return Reply(lines=(self._words("plain.allow_offer"),))
@@ -274,6 +277,8 @@ class PlainAsks:
         if said == "h" and ask.held:
             self._granting = "sandbox"
             return Reply(lines=(f"{self._words('asking.offer_sandbox', press='/approval suggest')} (y/n)",))
+        if ask.clauses:
+            return Reply(lines=(self._words("plain.allow_clause", word=ask.word),))
         return Reply(lines=(self._words("plain.allow_offer" if ask.offer is not None else "plain.allow"),))
 
     # -------------------------------------------------------------- questions

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct, field
 
 from codewhale.protocol.blocks import Block
-from codewhale.protocol.decisions import Offer, Rule
+from codewhale.protocol.decisions import BlockingClause, Offer, Rule
 from codewhale.protocol.eventbase import EventBase
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.messages import Image, Message, ResultPart
@@ -279,6 +279,7 @@ class ApprovalAsked(EventBase, frozen=True):
     policy from the offer of another run with more rights after the sandbox refused (elevation). `allowances` are what
     the sandbox would let it do beyond its profile. `offer` is the rule that the answer may be remembered as. `asker`
     names the owned session that asks. `held`: the sandbox holds it, and the person may choose not to be asked then.
+    `clauses` of the project's constitution block it (kind clause): a yes counts with their ids as its `confirm`.
     Without an answer within `seconds` (0: not known) it is a no."""
 
     request_id: str
@@ -288,7 +289,7 @@ class ApprovalAsked(EventBase, frozen=True):
     reason: str
     display: tuple[Block, ...] = ()
     rule: str = ""
-    kind: Literal["policy", "elevation"] = "policy"
+    kind: Literal["policy", "elevation", "clause"] = "policy"
     sandbox: str = "none"
     offer: Offer | None = None
     sha256: str = ""
@@ -296,17 +297,28 @@ class ApprovalAsked(EventBase, frozen=True):
     asker: str = ""
     held: bool = False
     seconds: float = 0.0
+    clauses: tuple[BlockingClause, ...] = ()
+
+    @property
+    def word(self) -> str:
+        """What has to be typed for a yes."""
+        return " ".join(clause.id for clause in self.clauses)
+
+    def confirmed(self, typed: str) -> bool:
+        return set(self.word.casefold().split()) <= set(typed.replace(",", " ").casefold().split())
 
 
 class ApprovalAnswered(EventBase, frozen=True):
     """An answer: `by` is person, cancel or timeout; `remember` how long it holds: "" for this call, session, always,
-    or sandbox. `command` is what the person wrote in place of the command that was asked about."""
+    or sandbox. `command` is what the person wrote in place of the command that was asked about, `clauses` what they let
+    through this once."""
 
     request_id: str
     allowed: bool
     by: str = "person"
     remember: str = ""
     command: str = ""
+    clauses: tuple[str, ...] = ()
 
 
 class ApprovalChanged(EventBase, frozen=True):

@@ -24,7 +24,8 @@ class OpenSession(Op[str], frozen=True, tag="open_session", omit_defaults=True):
     """Begin, resume (`resume` is an id, a unique prefix or "latest") or fork (`fork`) a session. Empty provider, model,
     effort and approval mean the session's own, or the configured ones. One that works for an open session names it as
     `owner`, with the `kind` of its work and its `name` there. `folders` beside the workspace are added to it; `scope`
-    is what its role leaves it. A fork takes the records up to `until` (0: all). Answered by the session's id."""
+    is what its role leaves it. A fork takes the records up to `until` (0: all). `clauses` are ids of clauses of the
+    project's constitution that the person lets through, each once. Answered by the session's id."""
 
     workspace: str
     mode: Mode = Mode.AGENT
@@ -42,6 +43,7 @@ class OpenSession(Op[str], frozen=True, tag="open_session", omit_defaults=True):
     folders: tuple[str, ...] = ()
     scope: Scope | None = None
     until: int = 0
+    clauses: tuple[str, ...] = ()
 
 
 class Attachment(Struct, frozen=True, omit_defaults=True):
@@ -75,7 +77,8 @@ class Interrupt(Op[None], frozen=True, tag="interrupt"):
 class Answer(Op[bool], frozen=True, tag="answer", omit_defaults=True):
     """The person's answer to an approval (`allowed`) or to questions (`answers`). `remember` keeps the rule that the
     approval offered, for the session or always, with `exact` for the whole command line alone; "sandbox" asks no more,
-    in this session, about what the sandbox holds. `command` runs in place of the command that was asked about."""
+    in this session, about what the sandbox holds. `command` runs in place of the command that was asked about.
+    `confirm` names the clauses to let through, where some block; without them a yes is refused and goes on waiting."""
 
     session: str
     request_id: str
@@ -84,6 +87,7 @@ class Answer(Op[bool], frozen=True, tag="answer", omit_defaults=True):
     remember: Literal["", "session", "always", "sandbox"] = ""
     exact: bool = False
     command: str = ""
+    confirm: str = ""
 
 
 class SetMode(Op[None], frozen=True, tag="set_mode"):

@@ -3,7 +3,7 @@
 import pytest
 
 from codewhale.protocol.blocks import DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
-from codewhale.protocol.decisions import Offer
+from codewhale.protocol.decisions import BlockingClause, Offer
 from codewhale.protocol.ops import Answer, Interrupt, SendMessage
 from codewhale.protocol.tools import CommandSubject, JobSubject, PathSubject, UrlSubject
 from codewhale.tui.asking.approval import ApprovalCard
@@ -370,3 +370,17 @@ async def test_the_input_of_a_command_is_shown_with_it_escaped_and_folded() -> N
     async with asked([approval("sh", subjects=(CommandSubject("sh", stdin=stdin),))]) as stage:
         text = await shown(stage, "$ sh", "its input touch made", "touch last")
         assert "\x1b" not in text and "\u202e" not in text and "echo 100\n" not in text
+
+
+async def test_what_a_clause_blocks_is_let_through_by_its_typed_id_alone() -> None:
+    ask = approval(kind="clause", clauses=(BlockingClause("C3FA", "main is released from"),), offer=None)
+    async with asked([ask]) as stage:
+        await stage.armed()
+        text = await shown(stage, "C3FA: main is released from", "› Yes, once: type C3FA", "No, and say why")
+        assert "session" not in text and "Always" not in text and "Edit" not in text
+        await stage.press("enter", "enter", "y", "enter")
+        await shown(stage, "type C3FA to let this through once")
+        assert stage.client.ops == []
+        await stage.press(*"c3fa", "enter")
+        await stage.gone()
+        assert stage.client.ops == [Answer("s-recorded", "ask_1", True, confirm="c3fa")]

@@ -62,6 +62,7 @@ class ApprovalCard(AskCard):
         # What is to be granted for longer and waits for a second answer, "" for nothing.
         self.granting: Literal["", "session", "always", "sandbox"] = ""
         self.editing = False
+        self.confirming = False
         self._drawn: tuple[int, list[Spans]] = (0, [])
         self.set_class(self.ask.kind == "elevation", "elevation")
         self.retitle(words(f"asking.title_{kind_of(self.ask)}", tool=self.ask.tool))
@@ -162,6 +163,8 @@ class ApprovalCard(AskCard):
         yield tuple(circumstances)
         rule = spans(f" ({ask.rule})", "muted") if ask.rule else []
         yield self._fact("why", *spans(flat(reason_of(ask, words), REASON), "text"), *rule)
+        for clause in ask.clauses:
+            yield self._fact("clause", *spans(f"{clause.id}: {flat(clause.text, REASON)}", "bold warning"))
         if any(hides(text) for text in self._texts()):
             yield ((words("asking.hidden"), ESCAPED),)
         if self.granting:
@@ -191,7 +194,8 @@ class ApprovalCard(AskCard):
     def _keys(self) -> Iterable[Spans]:
         words, keys = self.words, self.keys
         if self.writing:
-            yield ((words("asking.edit_keys" if self.editing else "asking.reason_keys"), "muted"),)
+            typing = "word" if self.confirming else "edit" if self.editing else "reason"
+            yield ((words(f"asking.{typing}_keys"), "muted"),)
             return
         yield moves(self.PANEL, words("asking.move"), keys)
         yield hint("approval.choose", words("asking.choose"), keys)
@@ -215,6 +219,9 @@ class ApprovalCard(AskCard):
             if self.granting != "sandbox" and offer is not None and offer.field in ("prefix", "tests") and offer.value:
                 rows.append(AnswerRow("exact", words("asking.grant_exact")))
             return rows
+        if self.ask.clauses:
+            confirm = words("asking.allow_clause", word=self.ask.word)
+            return (AnswerRow("confirm", confirm), AnswerRow("deny", words("asking.deny")))
         rows = [AnswerRow("allow", words(f"asking.allow_{self.ask.kind}"))]
         if offer is not None and offer.field == "tests":
             rows.append(AnswerRow("tests", words("asking.do_tests"), flat(offer.value)))
@@ -249,8 +256,11 @@ class ApprovalCard(AskCard):
                 self.write(True)
                 self.editing, self.line.value = True, self._command()
                 self.line.cursor_position = len(self.line.value)
+            case "confirm":
+                self.confirming = True
+                self.write(True, self.words("asking.word", word=self.ask.word))
             case "deny":
-                self.editing = False
+                self.editing = self.confirming = False
                 self.write(True, self.words("asking.reason"))
 
     def _ask_again(self, granting: Literal["", "session", "always", "sandbox"]) -> None:
@@ -262,9 +272,13 @@ class ApprovalCard(AskCard):
 
     @on(Input.Submitted)
     def _written(self, event: Input.Submitted) -> None:
-        """Deny with this reason, or run this command."""
+        """Deny with this reason, run this command, or let it through by this word."""
         event.stop()
-        if not self.editing:
+        if self.confirming:
+            if self.ask.confirmed(event.value):
+                self.post_message(self.Answered(self.answer(allowed=True, confirm=event.value.strip())))
+            self.line.value = ""  # behind which stands what is to be typed
+        elif not self.editing:
             self.post_message(self.Answered(self.answer(), reason=event.value.strip()))
         elif event.value.strip():
             changed = event.value if event.value != self._command() else ""
