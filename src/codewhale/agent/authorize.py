@@ -32,9 +32,6 @@ class PermissionGate(Protocol):
     def digest(self, request: DecisionRequest, arguments: Mapping[str, object]) -> str:
         """What would run, as a hash."""
 
-    def begun(self, request: DecisionRequest, decision: Decision) -> bool:
-        """Use up what the decision needs of what the person lets through once; False where it is used up already."""
-
     def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> FolderAdded | None:
         """Note an answer (None is a no), and remember what was offered; a folder is for the session to keep. Raises
         ConfigError when that cannot be done."""
@@ -75,6 +72,7 @@ def decision_request(
         scope=session.scope,
         owners=session.owners,
         approved=session.approved,
+        lifted=tuple(session.lifted),
     )
 
 
@@ -97,11 +95,17 @@ class Authorizer:
             raise CallRefused(f"{decision.reason} (rule {decision.rule})", decision.rule)
         return decision
 
-    def begin(self, request: DecisionRequest, decision: Decision) -> None:
-        """A call begins to run. Raises CallRefused."""
-        if decision.lifted and not self._gate.begun(request, decision):
-            which = " ".join(decision.lifted)
+    def begin(self, session: Session, request: DecisionRequest, decision: Decision) -> None:
+        """A call begins to run, and uses up what it needs of what is let through once. Raises CallRefused."""
+        which = " ".join(decision.lifted)
+        if not set(decision.lifted) <= set(session.lifted):
             raise CallRefused(f"What was let through once ({which}) has been used up by another call.", decision.rule)
+        for clause in decision.lifted:
+            session.lifted.remove(clause)
+        if which:
+            self._gate.answered(request, decision, Answer(session.id, "", allowed=True, confirm=which))
+            text = f"--allow-clause: {which} of the project's constitution was let through once, for {request.tool}"
+            session.notice("warning", text, "clause_lifted")
 
     def reads_may(self, session: Session, tool: str) -> bool:
         """Whether a tool that only reads may be called."""

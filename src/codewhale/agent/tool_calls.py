@@ -206,7 +206,7 @@ class ToolCallRunner:
             raise CallRefused(refusal)
 
         async def work() -> ToolResult:
-            authorizer.begin(request, decision)
+            authorizer.begin(session, request, decision)
             await _begin(session, call, spec, decision)
             if preview is not None:
                 return await _bounded(preview.run(), limit)

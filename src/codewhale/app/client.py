@@ -140,8 +140,7 @@ class EngineClient:
         clauses = self.parts.permissions.liftable(op.workspace, op.clauses) if op.clauses else []
         session = self._engine.open(op)
         workspace = session.state.workspace
-        if clauses:
-            self.parts.permissions.lift(session.id, clauses)
+        session.lifted.extend(clauses)
         config = self.parts.settings(workspace).config
         for notice in config.notices if config is not self.parts.config else ():
             session.notice("warning", notice, "config")

@@ -46,9 +46,6 @@ class Gateway:
     def digest(self, request: DecisionRequest, arguments: Mapping[str, object]) -> str:
         return self.permits().digest(request, arguments)
 
-    def begun(self, request: DecisionRequest, decision: Decision) -> bool:
-        return self.permits().begun(request, decision)
-
     def answered(self, request: DecisionRequest, decision: Decision, answer: Answer | None) -> FolderAdded | None:
         return self.permits().answered(request, decision, answer)
 

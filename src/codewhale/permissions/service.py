@@ -90,7 +90,6 @@ class PermissionService:
         self._files: dict[str, _Read] = {}
         self._grants: dict[str, RuleSet] = {}
         self._laws: dict[str, tuple[object, FoundLaw]] = {}
-        self._lifted: dict[str, list[str]] = {}  # ids of clauses that a session's person lets through, each once
         self._told: set[str] = set()
         self._inputs = PolicyInputs(
             analyse=lookups.analyse,
@@ -140,8 +139,9 @@ class PermissionService:
         folder that it offered is for the session's log. Raises ConfigError when that cannot be done."""
         remember, changed = ("", "") if answer is None else (answer.remember, answer.command)
         verdict = "denied" if answer is None else "changed" if changed else "allowed"
-        lifted = {"clauses": " ".join(clause.id for clause in decision.clauses)} if decision.clauses else {}
-        self._note("approval", request, decision, answer=verdict, remember=remember, **lifted)
+        clauses = " ".join((*(clause.id for clause in decision.clauses), *decision.lifted))
+        more = {"clauses": clauses} if clauses else {}
+        self._note("approval", request, decision, answer=verdict, remember=remember, **more)
         if answer is None or remember not in ("session", "always") or decision.offer is None or changed:
             return None
         if decision.offer.field == "folder":
@@ -175,7 +175,6 @@ class PermissionService:
 
     def forget(self, session: str) -> None:
         self._grants.pop(session, None)
-        self._lifted.pop(session, None)
 
     def liftable(self, workspace: str, names: Iterable[str]) -> list[str]:
         """The ids of blocking clauses of a workspace's constitution, by name. Raises ConfigError for a name that is
@@ -190,34 +189,15 @@ class PermissionService:
                 raise ConfigError(f"no clause {name[:80]!r} of a trusted constitution blocks a call; {known}")
         return [blocking[name.casefold()] for name in names]
 
-    def lift(self, session: str, clauses: Iterable[str]) -> None:
-        """Let each of these through once, for the session and those that work for it."""
-        self._lifted[session] = list(clauses)
-
-    def begun(self, request: DecisionRequest, decision: Decision) -> bool:
-        """Use up what the decision needs of what the person lets through once; False where it is used up already."""
-        left = self._lifted.get((request.session, *request.owners)[-1], [])
-        if not set(decision.lifted) <= set(left):
-            return False
-        for name in decision.lifted:
-            left.remove(name)
-        which = " ".join(decision.lifted)
-        self._note("approval", request, decision, answer="allowed", clauses=which)
-        text = f"--allow-clause: {which} of the project's constitution was let through once, for {request.tool}"
-        self._lookups.tell(request.session, Notice("warning", text, "clause_lifted"))
-        return True
-
     def check(self) -> None:
         """Raises ConfigError when the person's permissions cannot be used."""
         RuleSet(self._canonical(read_rules(self.path)))
 
     def _with_folders(self, request: DecisionRequest) -> DecisionRequest:
-        """The request with the folders that the configuration opens to commands beside those of its session, and the
-        clauses that its person lets through."""
+        """The request with the folders that the configuration opens to commands beside those of its session."""
         own = granted(self._lookups.sandbox_options(request).more) if request.subjects else ()
         folders = (*request.folders, *(os.path.realpath(folder) for folder in own))
-        lifted = tuple(self._lifted.get((request.session, *request.owners)[-1], ())) if self._lifted else ()
-        return msgspec.structs.replace(request, folders=folders, lifted=lifted) if own or lifted else request
+        return msgspec.structs.replace(request, folders=folders) if own else request
 
     def _outside(self, subject: PathSubject, request: DecisionRequest) -> Outside | None:
         return outside(subject, request, os.path.dirname(self.path))

@@ -83,6 +83,7 @@ class Session:
         self._authority, self._approval = Authority.HEADLESS, Approval.SUGGEST
         self._owner: Session | None = None
         self.lane: Lane | None = None
+        self._lifted: list[str] = []
 
     @property
     def rights(self) -> Rights:
@@ -108,6 +109,11 @@ class Session:
     def owners(self) -> "tuple[str, ...]":
         """The sessions that it works for, the nearest first."""
         return () if self._owner is None else (self._owner.id, *self._owner.owners)
+
+    @property
+    def lifted(self) -> list[str]:
+        """The ids of clauses that the person lets through, once each, for this session and those that work for it."""
+        return self._lifted if self._owner is None else self._owner.lifted
 
     @property
     def asked_at(self) -> int:
