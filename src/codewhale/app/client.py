@@ -309,9 +309,11 @@ class EngineClient:
         return await complete_command(query, specs, self.query, self._skills)
 
     async def _skills(self, session: str) -> Sequence[views.Choice]:
+        from codewhale.skills.mentions import described
+
         root = self._engine.session(session).state.workspace
         skills = await asyncio.to_thread(self.parts.services.skills.of, root)
-        return [views.Choice(skill.name, skill.description) for skill in skills.skills]
+        return [views.Choice(*row) for row in described(skills)]
 
     async def events(
         self, session: str, from_seq: int = 0, durable: bool = True, owned: bool = False

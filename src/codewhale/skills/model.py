@@ -59,13 +59,14 @@ class LoadedSkill(Struct, frozen=True):
 
 class SkillList(Struct, frozen=True):
     """The skills and rules of a workspace by precedence, those that were switched off, those whose name one before
-    them has (their full name is their own), and a line for each file that is none, is left out, or is used although
-    something is wrong with it ("loaded anyway")."""
+    them has (their full name is their own), those that nobody trusts yet, and a line for each file that is none, is
+    left out, or is used although something is wrong with it ("loaded anyway")."""
 
     skills: tuple[Skill, ...] = ()
     problems: tuple[str, ...] = ()
     off: tuple[Skill, ...] = ()
     shadowed: tuple[Skill, ...] = ()
+    untrusted: tuple[Skill, ...] = ()
 
     def find(self, name: str) -> Skill | None:
         """The one that a name or a full name stands for."""

@@ -147,8 +147,8 @@ class SkillSource:
             return (), ""
         choices: tuple[Choice, ...] = tuple(await ask(CompleteCommand(session, f"{name} {wanted.word}")))
         mark = wanted.trigger.character
-        # A word of the command's own usage has no detail; a skill says what it is for.
-        named = [c for c in choices if c.detail]
+        # A word of the command's own usage has no detail; a skill says what it is for, and has no capitals.
+        named = [c for c in choices if c.detail and (mark != "$" or c.value == c.value.lower())]
         rows = [Completion(mark + c.value, c.detail, f"{mark}{c.value} ", wanted.start, wanted.end) for c in named]
         return tuple(rows[:MOST_ROWS]), ""
 
