@@ -44,6 +44,42 @@ async def test_each_rule_stands_under_when_it_applies(home: Path, workspace: Pat
     assert [row["glob"] for row in json.loads(none.text)["rules"]] == ["", "*.ts", ""]
 
 
+LAW = {
+    "protected_invariants": [
+        {"id": "gen", "text": "Made by a program.", "paths": ["src/gen/**"], "action": "block"},
+        {"id": "kind", "text": "Be kind to readers."},
+    ],
+    "branch_policy": {"id": "trunk", "protected": ["main"]},
+    "verification_policy": {"before_claiming_done": [{"id": "checks", "command": "make test"}]},
+}
+
+
+async def test_of_the_constitution_it_says_what_is_held_and_what_is_told(home: Path, workspace: Path) -> None:
+    put(workspace, ".codewhale/constitution.json", json.dumps(LAW))
+    (waiting,) = await said(home, workspace, "/rules")
+    assert "constitution.json: not trusted; to use it: codewhale trust add" in waiting.text
+    trust = TrustStore(str(home))
+    for standing in trust.survey(str(workspace)):
+        trust.add(standing)
+    shown, why, data, other = await said(
+        home, workspace, "/rules", "/rules why src/gen/a.py", "/rules why ./src/gen/a.py json", "/rules why src/a.py"
+    )
+    held, spoken, _ = shown.text.split("\n\n")
+    lines = {line.split()[0]: line for line in held.splitlines()[1:]}
+    assert set(lines) == {"gen", "trunk", "checks"} and ".codewhale/constitution.json" in held
+    assert "blocks changes of src/gen/**  Made by a program." in lines["gen"]
+    assert "asks before changes of main" in lines["trunk"] and "make test" in lines["checks"]
+    assert "kind" in spoken and "Be kind to readers." in spoken
+    assert "held  gen" in why.text and "trunk" not in why.text
+    assert [row["id"] for row in json.loads(data.text)["clauses"]] == ["gen"]
+    assert "No rule applies" in other.text
+    put(workspace, ".codewhale/constitution.json", "{")
+    for standing in trust.survey(str(workspace)):
+        trust.add(standing)
+    (broken,) = await said(home, workspace, "/rules")
+    assert broken.ok and "not valid JSON" in broken.text
+
+
 async def test_without_rules_it_says_where_to_write_them(home: Path, workspace: Path) -> None:
     nothing, no_rule = await said(home, workspace, "/rules", "/rules why a.py")
     assert ".codewhale/rules" in nothing.text and "No rule applies to a.py" in no_rule.text

@@ -207,7 +207,7 @@ def _guiding(app: Container) -> dict[str, Callable[[], object]]:
     from codewhale.commands.skills import SkillsCommand
 
     return {
-        "rules": lambda: RulesCommand(app.services.rules, app.control),
+        "rules": lambda: RulesCommand(app.services.rules, app.services.trust, app.control),
         "skill": lambda: SkillCommand(
             lambda session, name: app.guide.activate(app.engine.session(session), name),
             lambda session, name: app.guide.release(app.engine.session(session), name),
