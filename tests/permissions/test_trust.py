@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.permissions.trust import MAX_NAMED, ProjectFile, TrustStore
+from codewhale.permissions.trust import MAX_BYTES, MAX_NAMED, ProjectFile, TrustStore
 from codewhale.protocol.errors import ConfigError
 
 HOOKS = '[[hooks.hooks]]\nevent = "tool_call_before"\ncommand = "sh tools/check.sh --with=rules.txt"\n'
@@ -25,7 +25,7 @@ def project(workspace: Path) -> Path:
 
 
 def only(store: TrustStore, workspace: Path) -> ProjectFile:
-    (found,) = store.survey(str(workspace))
+    (found,) = store.survey(str(workspace), map(str, workspace.glob("*/skills/*/SKILL.md")))
     return found
 
 
@@ -133,3 +133,85 @@ def test_two_processes_lose_no_row(home: Path, project: Path) -> None:
     both = [subprocess.Popen([sys.executable, "-c", program, str(home), who]) for who in "ab"]
     assert [process.wait(60) for process in both] == [0, 0]
     assert len(TrustStore(str(home)).all()) == 40
+
+
+@pytest.fixture
+def skill(workspace: Path) -> Path:
+    """A workspace whose one project file is a skill with a script."""
+    folder = workspace / ".claude/skills/house"
+    (folder / "scripts").mkdir(parents=True)
+    (folder / "SKILL.md").write_text("# House\n")
+    (folder / "scripts/go.sh").write_text("true\n")
+    os.symlink("scripts/go.sh", folder / "go")
+    return folder
+
+
+def trusted(home: Path, workspace: Path) -> TrustStore:
+    """A store in which the one project file of a workspace is trusted."""
+    store = TrustStore(str(home))
+    store.add(only(store, workspace))
+    return store
+
+
+@pytest.mark.parametrize("change", ["content", "added", "removed", "link"])
+def test_a_skill_is_trusted_with_all_files_of_its_folder(change: str, home: Path, skill: Path, workspace: Path) -> None:
+    store = trusted(home, workspace)
+    before = only(store, workspace)
+    assert before.state == "trusted" and store.holds(before.path, before.sha256)
+    script = skill / "scripts/go.sh"
+    if change == "content":  # of the same size, with the times of before
+        times = script.stat()
+        script.write_text("evil\n")
+        os.utime(script, ns=(times.st_atime_ns, times.st_mtime_ns))
+    elif change == "added":
+        (skill / "scripts/more.sh").write_text("evil\n")
+    elif change == "removed":
+        script.unlink()
+    else:
+        (skill / "go").unlink()
+        os.symlink("/tmp/evil.sh", skill / "go")
+    now = only(store, workspace)
+    assert now.state == "changed" and len(now.changed) == 1 and not store.holds(now.path, now.sha256)
+    store.add(now)
+    assert only(store, workspace).state == "trusted"
+
+
+def test_what_stands_in_a_hidden_folder_of_a_skill_is_not_its_own(home: Path, skill: Path, workspace: Path) -> None:
+    store = trusted(home, workspace)
+    (skill / ".cache").mkdir()
+    (skill / ".cache/x").write_text("x")
+    assert only(store, workspace).state == "trusted"
+
+
+@pytest.mark.parametrize(
+    ("damage", "why"), [("many", "more than 250 files"), ("pipe", "cannot be read"), ("large", "larger than 1048576")]
+)
+def test_a_skill_that_cannot_be_kept_apart_is_refused_and_no_other(
+    damage: str, why: str, home: Path, skill: Path, workspace: Path
+) -> None:
+    if damage == "many":
+        for number in range(251):
+            (skill / f"{number}").write_text("")
+    elif damage == "pipe":
+        os.mkfifo(skill / "pipe")
+    else:
+        (skill / "SKILL.md").write_bytes(b"x" * (MAX_BYTES + 1))
+    (workspace / "skills/fine").mkdir(parents=True)
+    (workspace / "skills/fine/SKILL.md").write_text("# Fine\n")
+    store = TrustStore(str(home))
+    refused, fine = store.survey(str(workspace), [str(skill / "SKILL.md"), str(workspace / "skills/fine/SKILL.md")])
+    assert refused.state == "new" and why in refused.problem and not fine.problem
+    with pytest.raises(ConfigError, match="cannot be trusted"):
+        store.add(refused)
+    store.add(fine)
+    assert store.all().keys() == {fine.path}
+
+
+def test_a_store_never_grows_beyond_what_can_be_read_again(home: Path) -> None:
+    store = TrustStore(str(home))
+    named = {f"/{'x' * 150}/{number}": "0" * 64 for number in range(2_000)}
+    store.add(ProjectFile("/first", "new", "a", b"", named))
+    with pytest.raises(ConfigError, match="no room"):
+        for number in range(9):
+            store.add(ProjectFile(f"/{number}", "new", "a", b"", named))
+    assert "/first" in TrustStore(str(home)).all()

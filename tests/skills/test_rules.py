@@ -29,7 +29,8 @@ def rules(tmp_path: Path, *, trusting: bool = True) -> RuleStore:
     for standing in (
         trust.survey(str(tmp_path / "workspace"), rule_paths(str(tmp_path / "workspace"))) if trusting else ()
     ):
-        trust.add(standing)
+        if not standing.problem:
+            trust.add(standing)
     return RuleStore(str(tmp_path / ".codewhale"), trust)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 from codewhale.permissions.trust import TrustStore
 from codewhale.skills.library import LISTING_LIMIT, SkillLibrary
+from codewhale.skills.places import SkillPlaces, project_texts
 from codewhale.skills.reading import FILE_LIMIT
 from codewhale.skills.store import SkillStore
 
@@ -24,11 +25,11 @@ def put(folder: Path, text: str | None = None, says: str = "Does one thing.") ->
 def skills(tmp_path: Path, *trusted: Path) -> SkillLibrary:
     """The skills of a person whose home is `tmp_path`, who trusts these files of the workspace as they stand now."""
     store = TrustStore(str(tmp_path / ".codewhale"))
-    for standing in store.survey(str(tmp_path / "workspace")):
+    for standing in store.survey(str(tmp_path / "workspace"), project_texts(str(tmp_path / "workspace"))):
         if Path(standing.path) in trusted:
             store.add(standing)
-    found = SkillStore(str(tmp_path / ".codewhale"), str(tmp_path), store)
-    return SkillLibrary((found,), lambda name: name)
+    places = SkillPlaces(str(tmp_path / ".codewhale"), str(tmp_path), system=str(tmp_path / "etc"))
+    return SkillLibrary((SkillStore(places, store),), lambda name: name)
 
 
 def test_the_nearest_of_a_name_wins_and_the_other_is_told(tmp_path: Path, workspace: Path) -> None:
@@ -45,6 +46,86 @@ def test_the_nearest_of_a_name_wins_and_the_other_is_told(tmp_path: Path, worksp
         ".claude/skills/pdf/SKILL.md", "~/.claude/skills/pdf/SKILL.md",
     ]  # fmt: skip
     assert all("comes first" in problem for problem in found.problems)
+
+
+def test_whatever_has_the_same_name_is_loaded_by_its_full_name(tmp_path: Path, workspace: Path) -> None:
+    for place in (".agents/skills/pdf", ".claude/skills/pdf", ".agents/skills/github/pdf", ".codewhale/skills/pdf"):
+        put(tmp_path / place, says=place)
+    put(tmp_path / ".agents/skills/other", "---\nname: pdf\ndescription: other\n---\n")
+    mine = skills(tmp_path)
+    found = mine.of(str(workspace))
+    assert {one.full_name: one.description for one in (*found.skills, *found.shadowed)} == {
+        "github:pdf": ".agents/skills/github/pdf",
+        "user-agents:pdf": "other",
+        "user-agents-2:pdf": ".agents/skills/pdf",
+        "user-claude:pdf": ".claude/skills/pdf",
+        "user:pdf": ".codewhale/skills/pdf",
+    }
+    assert len(found.skills) == 1 and "this one is user-claude:pdf" in "".join(found.problems)
+    loaded = [mine.load(str(workspace), name) for name in ("pdf", "user-claude:pdf", "nobody:pdf")]
+    assert [one and one.skill.description for one in loaded] == [
+        ".agents/skills/github/pdf",
+        ".claude/skills/pdf",
+        None,
+    ]
+
+
+def test_a_changed_script_takes_the_trust_in_its_skill_away(tmp_path: Path, workspace: Path) -> None:
+    file = put(workspace / "skills/house")
+    (file.parent / "go.sh").write_text("true\n")
+    trusting = skills(tmp_path, file)
+    assert [skill.folder for skill in trusting.of(str(workspace)).skills] == [str(workspace)]
+    (file.parent / "go.sh").write_text("evil\n")
+    found = trusting.of(str(workspace))
+    assert found.skills == () and "not trusted" in found.problems[0]
+
+
+def test_a_damaged_store_of_trust_lets_no_skill_of_the_workspace_in(tmp_path: Path, workspace: Path) -> None:
+    file = put(workspace / "skills/house")
+    put(tmp_path / ".agents/skills/mine")
+    trusting = skills(tmp_path, file)
+    (tmp_path / ".codewhale/trust.json").write_text("{")
+    found = trusting.of(str(workspace))
+    assert [skill.name for skill in found.skills] == ["mine"]
+    assert "is damaged" in found.problems[0] and "not trusted" in found.problems[1]
+
+
+def test_what_is_odd_is_used_and_said(tmp_path: Path, workspace: Path) -> None:
+    put(tmp_path / ".agents/skills/x", "---\nname: y\ndescription: d\n---\n")
+    found = skills(tmp_path).of(str(workspace))
+    assert [skill.name for skill in found.skills] == ["y"]
+    assert found.problems == ("~/.agents/skills/x/SKILL.md: loaded anyway: its name is not that of its folder, 'x'",)
+
+
+def test_a_workflow_that_left_its_folder_is_none(tmp_path: Path, workspace: Path) -> None:
+    head = "---\nname: x\ndescription: d\nmetadata: {codewhale-workflow: fix.star}\n---\n"
+    file = put(tmp_path / ".agents/skills/x", head)
+    (file.parent / "fix.star").write_text("")
+    mine = skills(tmp_path)
+    assert mine.of(str(workspace)).skills[0].workflow == "fix.star"
+    (file.parent / "fix.star").unlink()
+    os.symlink("/etc/passwd", file.parent / "fix.star")
+    found = mine.of(str(workspace))
+    assert found.skills[0].workflow == "" and "no file of its folder" in found.problems[0]
+
+
+def test_what_is_shown_of_a_folder_has_its_escapes_made_visible(tmp_path: Path, workspace: Path) -> None:
+    for name in ("\x1b]0;evil\x07", "line\nbreak"):
+        put(tmp_path / ".agents/skills" / name, "---\nname: fine\n---\n")
+    put(tmp_path / ".agents/skills" / "not\udcffutf8", "---\nname: fine\n---\n")
+    problems = skills(tmp_path).of(str(workspace)).problems
+    assert len(problems) == 3 and all(line.isprintable() for line in problems)
+    assert r"\x1b]0;evil\x07" in problems[0] and r"line\x0abreak" in problems[1] and "not UTF-8" in problems[2]
+
+
+def test_a_file_that_changed_since_it_was_listed_is_not_taken_for_it(tmp_path: Path, workspace: Path) -> None:
+    file = put(tmp_path / ".agents/skills/x")
+    mine = skills(tmp_path)
+    (listed,) = mine.of(str(workspace)).skills
+    file.write_text(HEAD.format(name="x", says="Other.") + "Other.\n")
+    assert mine.read(listed) is None
+    loaded = mine.load(str(workspace), "x")
+    assert loaded is not None and loaded.skill.description == "Other."
 
 
 def test_a_workspaces_skill_is_used_once_its_bytes_are_trusted(tmp_path: Path, workspace: Path) -> None:
@@ -118,7 +199,12 @@ def test_links_and_pipes_lead_nowhere(tmp_path: Path, workspace: Path) -> None:
     (tmp_path / ".agents/skills/pipe").mkdir(parents=True)
     os.mkfifo(tmp_path / ".agents/skills/pipe/SKILL.md")
     found = skills(tmp_path, outside).of(str(workspace))
-    assert found.skills == () and len(found.problems) == 1 and "regular file" in found.problems[0]
+    assert found.skills == ()
+    assert found.problems == (
+        "skills/passwd/SKILL.md: it is a link, and not followed",
+        "skills/thief: a link out of the workspace is not followed",
+        f"~/.agents/skills/pipe/SKILL.md: it must be a regular file of at most {FILE_LIMIT:,} bytes",
+    )
 
 
 def test_a_listing_is_bounded_and_says_so(tmp_path: Path, workspace: Path) -> None:
@@ -150,9 +236,9 @@ def test_a_workspaces_skills_stand_among_what_may_be_trusted(tmp_path: Path, wor
     store = TrustStore(str(tmp_path / ".codewhale"))
     file = put(workspace / ".claude/skills/house")
     put(workspace / "skills/.hidden/no")
-    (waiting,) = store.survey(str(workspace))
+    (waiting,) = store.survey(str(workspace), project_texts(str(workspace)))
     assert (waiting.path, waiting.state) == (str(file), "new")
     store.add(waiting)
-    assert [row.state for row in store.survey(str(workspace))] == ["trusted"]
+    assert [row.state for row in store.survey(str(workspace), project_texts(str(workspace)))] == ["trusted"]
     file.write_text("# Other\n")
-    assert [row.state for row in store.survey(str(workspace))] == ["changed"]
+    assert [row.state for row in store.survey(str(workspace), project_texts(str(workspace)))] == ["changed"]

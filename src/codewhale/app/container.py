@@ -24,6 +24,7 @@ from codewhale.app.settings import (
     Place,
     SandboxSettings,
     SecretSettings,
+    SkillSettings,
     ToolSettings,
     WorkspaceSettings,
     search_settings,
@@ -35,7 +36,6 @@ from codewhale.config.layers import DEFAULT
 from codewhale.lib.clock import Clock
 from codewhale.models.loopback import is_near
 from codewhale.permissions.audit import AuditLog
-from codewhale.permissions.skill_folders import any_there
 from codewhale.process.artifacts import ArtifactStore
 from codewhale.process.repository import find_repository, find_root, read_head
 from codewhale.protocol.decisions import CallView
@@ -51,6 +51,7 @@ from codewhale.session.redaction import Redactor, Redactors
 from codewhale.session.session import Session
 from codewhale.session.store import SessionStore
 from codewhale.session.window import ContextSettings
+from codewhale.skills.places import SkillPlaces
 from codewhale.skills.rule_folders import any_rules
 
 if TYPE_CHECKING:
@@ -202,8 +203,12 @@ class Container:
 
     def may_guide(self, workspace: str) -> bool:
         """Whether there may be skills or rules for a workspace."""
-        home = self.place.home
-        return any_there(workspace, home, self.place.person) or any_rules(workspace, home)
+        return self.skill_places.any_there(workspace) or any_rules(workspace, self.place.home)
+
+    @cached_property
+    def skill_places(self) -> SkillPlaces:
+        configured = self.config.section("skills", SkillSettings).folder
+        return SkillPlaces(self.place.home, self.place.person, configured)
 
     @cached_property
     def control(self) -> SessionControls:
@@ -426,7 +431,7 @@ class Services:  # what tools, commands and interfaces work with
         from codewhale.skills.library import SkillLibrary
         from codewhale.skills.store import SkillStore
 
-        store = SkillStore(self._app.place.home, self._app.place.person, self.trust)
+        store = SkillStore(self._app.skill_places, self.trust)
         return SkillLibrary((store, self.rules), self._canonical)
 
     @cached_property

@@ -59,6 +59,12 @@ class SandboxSettings(Struct, frozen=True):
         return tuple(f"hide:{os.path.expanduser(path)}" for path in self.hidden)
 
 
+class SkillSettings(Struct, frozen=True):
+    """The `[skills]` table. `folder` is one more place of skills, the last of all."""
+
+    folder: Annotated[str, Meta(pattern=r"^(?:(?:/|~/)[^\x00]*)?$", max_length=4096)] = ""
+
+
 class SecretSettings(Struct, frozen=True):
     """The `[secrets]` table. `shapes` says whether keys of known shapes are replaced in what comes from outside,
     `prefixes` what keys of issuers that are not known begin with: at least eight more letters make one."""
@@ -71,7 +77,7 @@ class Settings(Struct, frozen=True):
     """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for ("" is what that
     provider is asked for by default), `reasoning_effort` how hard to think ("" is the model's own measure), `approval`
     what becomes of calls that no rule decides: suggest asks the person, sandbox asks about what the sandbox does not
-    hold, auto runs them, never refuses them, `hooks` the
+    hold, auto runs them, never refuses them, `skills` where more skills stand, `hooks` the
     commands that run at moments of a session, `tui` how the terminal interface looks and is driven,
     `subagents` what bounds them, `mcp_config_path` the file that names MCP servers, `titles` whether the model
     is asked for a title after a session's first turn (by default no server of this machine or its own network). The
@@ -87,6 +93,7 @@ class Settings(Struct, frozen=True):
     context: ContextSettings = ContextSettings()
     sandbox: SandboxSettings = SandboxSettings()
     secrets: SecretSettings = SecretSettings()
+    skills: SkillSettings = SkillSettings()
     subagents: ChildSettings = ChildSettings()
     hooks: dict[str, Any] = {}
     tui: TuiSettings = TuiSettings()

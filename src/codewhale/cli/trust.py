@@ -14,11 +14,11 @@ A project may carry .codewhale/config.toml, .codewhale/permissions.toml,
 .codewhale/hooks.toml, skills (a SKILL.md in a folder below .agents/skills,
 skills, .claude/skills and the like) and rules (.codewhale/rules, and those of
 Cursor, Windsurf, Cline, Claude and Copilot). None of them is used until you
-trust it. Trust covers the exact content of a file and of the files it names:
-after a change, trust it again. Even then a project can only restrict
+trust it. Trust covers the exact content of a file and of the files it names,
+of a skill all files of its folder: after a change, trust it again. Even then a project can only restrict
 settings, and its hooks run in the sandbox.
 """
-MOST_LINES = 400
+MOST_LINES, MOST_FILES = 400, 20
 
 
 def build(parser: argparse.ArgumentParser) -> None:
@@ -58,7 +58,11 @@ def _list(home: str, folder: str, args: argparse.Namespace) -> int:
         put(object_line(rows) + "\n")
         return 0
     for row in rows:
-        more = "".join(f"\n          {path} has changed" for path in row.changed)
+        lines = [f"{path} has changed" for path in row.changed[:MOST_FILES]]
+        if len(row.changed) > MOST_FILES:
+            lines.append(f"{len(row.changed) - MOST_FILES} more have changed")
+        lines += [f"cannot be trusted: {row.problem}"] if row.problem else []
+        more = "".join(f"\n          {line}" for line in lines)
         put(sanitise(f"{row.state:<8}  {row.path}  {row.sha256[:12]}  {row.at[:10] or 'never trusted'}{more}") + "\n")
     if not rows:
         say("codewhale: no project files in this folder")
@@ -69,6 +73,10 @@ def _add(home: str, folder: str, args: argparse.Namespace) -> int:
     from codewhale.cli.offline.trust import trust, waiting
 
     items = waiting(home, folder, args.file)
+    refused = [item for item in items if item.problem and not args.file]
+    for item in refused:
+        say(f"codewhale: {item.path}: cannot be trusted: {item.problem}")
+    items = [item for item in items if item not in refused]
     if args.sha256 and (len(args.file) != 1 or items[0].sha256 != args.sha256.lower()):
         raise UsageError("--sha256 is not the hash of the one FILE; nothing was trusted")
     for item in items:
@@ -108,7 +116,9 @@ def _show(item: Any) -> None:
     shown += [f"  | {line}" for line in lines[:MOST_LINES]]
     if len(lines) > MOST_LINES:
         shown.append(f"  {len(lines) - MOST_LINES} more lines are not shown: read the file")
-    shown += [f"  names {path} (sha256 {sha256})" for path, sha256 in item.named.items()]
+    shown += [f"  with {path} (sha256 {sha256})" for path, sha256 in list(item.named.items())[:MOST_FILES]]
+    if len(item.named) > MOST_FILES:
+        shown.append(f"  with {len(item.named) - MOST_FILES} more files of {os.path.dirname(item.path)}")
     say_raw("".join(sanitise(line) + "\n" for line in shown))
 
 

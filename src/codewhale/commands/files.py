@@ -7,17 +7,14 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec import Struct
+
 from codewhale.commands.base import CommandContext, OwnCommand, misuse
 from codewhale.lib.text import one_line, scrub_surrogates
-from codewhale.permissions.markdown_files import (
-    COMMAND_FOLDER,
-    CommandFile,
-    command_files,
-    read_command,
-    steering_bytes,
-)
+from codewhale.permissions.markdown_files import COMMAND_FOLDER, command_files, head_and_body, steering_bytes
 from codewhale.permissions.trust import TrustStore
 from codewhale.protocol.errors import CodeWhaleError, ConfigError
+from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import CommandOutput, SendMessage
 from codewhale.protocol.ports import SessionControl
 from codewhale.protocol.requests import Do
@@ -25,6 +22,21 @@ from codewhale.protocol.requests import Do
 MESSAGE_LIMIT = 256 << 10
 _NAME = re.compile(r"[^\W\d_][\w-]{0,39}")
 _PLACE = re.compile(r"\$(ARGUMENTS\b|[1-9](?!\d))")
+_MODES = (Mode.PLAN, Mode.AGENT)
+
+
+class CommandFile(Struct, frozen=True):
+    """A file of a command; `path` is how it is shown, `problem` why it cannot be used ("" where it can). `mode` None
+    and `model` "" are those of the session."""
+
+    name: str
+    path: str
+    description: str = ""
+    hint: str = ""
+    mode: Mode | None = None
+    model: str = ""
+    body: str = ""
+    problem: str = ""
 
 
 class FileCommands:
@@ -83,7 +95,7 @@ class FileCommands:
         if not _NAME.fullmatch(name[1:]):
             return CommandFile(one_line(name, 60), shown, problem="the name must be at most 40 letters or digits")
         try:
-            return read_command(name, shown, steering_bytes(path, root, self._trust.holds))
+            return _read_command(name, shown, steering_bytes(path, root, self._trust.holds))
         except (ValueError, ConfigError) as error:
             return CommandFile(name, shown, problem=str(error))
 
@@ -107,3 +119,24 @@ def _expanded(body: str, args: str) -> str | None:
     if not places and args:
         text, left = f"{text}\n\n{args}", left - len(args)
     return text if left >= 0 else None
+
+
+def _read_command(name: str, shown: str, data: bytes) -> CommandFile:
+    """What a file says. Raises ValueError with what is wrong with it."""
+    members, body = head_and_body(data)
+    hint = members.get("argument-hint", "")
+    hint = f"[{'] ['.join(map(str, hint))}]" if isinstance(hint, list) else hint
+    fields = {"description": members.get("description", ""), "argument-hint": hint, "model": members.get("model", "")}
+    if wrong := [field for field, value in fields.items() if not isinstance(value, str)]:
+        raise ValueError(f"{wrong[0]} is not a text")
+    mode = members.get("mode")
+    if mode is not None and mode not in list(_MODES):
+        raise ValueError(f"mode is {one_line(str(mode), 40)!r}, not {' or '.join(_MODES)}")
+    if len(fields["model"].split()) > 2:
+        raise ValueError("model is not MODEL or PROVIDER MODEL")
+    first = next(line.strip("# ") for line in body.splitlines() if line.strip())
+    description = one_line(fields["description"].strip() or first, 120)
+    return CommandFile(
+        name, shown, description, one_line(fields["argument-hint"].strip(), 60),
+        None if mode is None else Mode(mode), " ".join(fields["model"].split()), body.strip(),
+    )  # fmt: skip

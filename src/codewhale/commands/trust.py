@@ -6,7 +6,9 @@ from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.permissions.trust import ProjectFile, TrustStore
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.ops import CommandOutput
-from codewhale.skills.rule_folders import rule_paths
+from codewhale.skills.places import project_texts
+
+MOST_FILES = 20
 
 
 class TrustCommand:
@@ -20,7 +22,9 @@ class TrustCommand:
         """Show the project's own configuration files and their trust, or trust or untrust some as they are now."""
         action, *names = args.split() or ["list"]
         try:
-            found = {item.path: item for item in self._store.survey(context.workspace, rule_paths(context.workspace))}
+            found = {
+                item.path: item for item in self._store.survey(context.workspace, project_texts(context.workspace))
+            }
             if action == "list" and not names:
                 return CommandOutput(
                     "\n".join(map(_line, found.values())) or "The project has no configuration files of its own."
@@ -50,5 +54,7 @@ class TrustCommand:
 
 
 def _line(item: ProjectFile) -> str:
-    changed = "".join(f"\n  {path} has changed" for path in item.changed)
-    return f"{item.state:<8} {item.path}{changed}"
+    more = "".join(f"\n  {path} has changed" for path in item.changed[:MOST_FILES])
+    more += f"\n  {len(item.changed) - MOST_FILES} more have changed" if len(item.changed) > MOST_FILES else ""
+    more += f"\n  cannot be trusted: {item.problem}" if item.problem else ""
+    return f"{item.state:<8} {item.path}{more}"

@@ -8,36 +8,17 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
-
 from codewhale.lib.bounded import check_nesting, read_regular
-from codewhale.lib.text import one_line
-from codewhale.protocol.modes import Mode
 
 COMMAND_FOLDER = ".codewhale/commands"
 AGENT_FOLDER = ".codewhale/agents"
 HEAD_LIMIT = 16_384
 FILE_LIMIT = 64 << 10
-_MODES = (Mode.PLAN, Mode.AGENT)
 MOST_COMMANDS = 200
 _HEAD = re.compile(r"\A\ufeff?---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
 # What stands before the value of a line, and the value.
 _VALUE = re.compile(r"((?: *- +)*(?: *[\w.-]+:[ \t]+)?)(?<=[ \t])(\S.*?)\s*\Z")
 _MOST_QUOTED = 16
-
-
-class CommandFile(Struct, frozen=True):
-    """A file of a command; `path` is how it is shown, `problem` why it cannot be used ("" where it can). `mode` None
-    and `model` "" are those of the session."""
-
-    name: str
-    path: str
-    description: str = ""
-    hint: str = ""
-    mode: Mode | None = None
-    model: str = ""
-    body: str = ""
-    problem: str = ""
 
 
 def command_files(folder: str) -> list[str]:
@@ -166,24 +147,3 @@ def head_and_body(data: bytes) -> tuple[dict[str, Any], str]:
     if not body.strip():
         raise ValueError("it is empty below the header")
     return members, body
-
-
-def read_command(name: str, shown: str, data: bytes) -> CommandFile:
-    """What a file says. Raises ValueError with what is wrong with it."""
-    members, body = head_and_body(data)
-    hint = members.get("argument-hint", "")
-    hint = f"[{'] ['.join(map(str, hint))}]" if isinstance(hint, list) else hint
-    fields = {"description": members.get("description", ""), "argument-hint": hint, "model": members.get("model", "")}
-    if wrong := [field for field, value in fields.items() if not isinstance(value, str)]:
-        raise ValueError(f"{wrong[0]} is not a text")
-    mode = members.get("mode")
-    if mode is not None and mode not in list(_MODES):
-        raise ValueError(f"mode is {one_line(str(mode), 40)!r}, not {' or '.join(_MODES)}")
-    if len(fields["model"].split()) > 2:
-        raise ValueError("model is not MODEL or PROVIDER MODEL")
-    first = next(line.strip("# ") for line in body.splitlines() if line.strip())
-    description = one_line(fields["description"].strip() or first, 120)
-    return CommandFile(
-        name, shown, description, one_line(fields["argument-hint"].strip(), 60),
-        None if mode is None else Mode(mode), " ".join(fields["model"].split()), body.strip(),
-    )  # fmt: skip

@@ -1,66 +1,35 @@
-"""Where skills stand, and which files they are."""
+"""Which files are those of skills, and which other files belong to them."""
 
 import os
 from collections.abc import Iterator
 
-from msgspec import Struct
-
-# The nearest first: beneath a workspace, and beneath a person's home.
-WORKSPACE_FOLDERS = (
-    ".agents/skills", "skills", ".opencode/skills", ".claude/skills", ".cursor/skills", ".codewhale/skills",
-)  # fmt: skip
-HOME_FOLDERS = (".agents/skills", ".claude/skills")
 FILES = ("SKILL.md", "skill.md")
-_DEPTH, _FOLDERS = 8, 2_000
+_BESIDE = 250
 
 
-class SkillFolder(Struct, frozen=True):
-    """A folder that may hold skills, how it is shown, and the workspace whose bounds and trust hold for it ("" is a
-    person's own)."""
-
-    folder: str
-    shown: str
-    workspace: str = ""
+def is_skill(path: str) -> bool:
+    """Whether a path is that of a skill's file: a command or a role may have the same name."""
+    folder, name = os.path.split(path)
+    return name in FILES and not folder.endswith(("/.codewhale/commands", "/.codewhale/agents"))
 
 
-def workspace_places(workspace: str) -> Iterator[SkillFolder]:
-    """The folders of a workspace, those that win first."""
-    for name in WORKSPACE_FOLDERS:
-        yield SkillFolder(os.path.join(workspace, name), name, workspace)
-
-
-def places(workspace: str, home: str, person: str) -> Iterator[SkillFolder]:
-    """The folders for a workspace, those that win first; `home` is the harness's own folder, `person` the person's."""
-    yield from workspace_places(workspace)
-    for name in HOME_FOLDERS:
-        yield SkillFolder(os.path.join(person, name), f"~/{name}")
-    own = os.path.join(home, "skills")
-    yield SkillFolder(own, own)
-
-
-def any_there(workspace: str, home: str, person: str) -> bool:
-    return any(os.path.isdir(place.folder) for place in places(workspace, home, person))
-
-
-def skill_files(place: SkillFolder) -> Iterator[tuple[str, str]]:
-    """Each skill file beneath a place, with the path it is shown by: hidden folders and the insides of a skill are left
-    out; a link out of a workspace is not followed, nor one that was gone through before."""
-    within = os.path.realpath(place.workspace) if place.workspace else ""
-    seen: set[str] = set()
-    todo = [(place.folder, place.shown, 0)]
-    while todo and len(seen) < _FOLDERS:
-        folder, shown, depth = todo.pop()
-        real = os.path.realpath(folder)
-        if real in seen or (within and os.path.commonpath((within, real)) != within):
-            continue
-        seen.add(real)
+def companions(folder: str) -> Iterator[str]:
+    """The other files of a skill's folder in no order, hidden folders left out and links not followed. Raises
+    ValueError where there are more files and folders than can be kept apart."""
+    todo, left = [""], _BESIDE
+    while todo:
+        beneath = todo.pop()
         try:
-            names = sorted(os.listdir(folder), reverse=True)
+            entries = os.scandir(os.path.join(folder, beneath))
         except OSError:
             continue
-        file = next((name for name in FILES if name in names), "")
-        path = os.path.join(folder, file)
-        if file and not (within and os.path.islink(path)):
-            yield path, f"{shown}/{file}"
-        elif depth < _DEPTH:
-            todo += [(os.path.join(folder, name), f"{shown}/{name}", depth + 1) for name in names if name[0] != "."]
+        with entries:
+            for entry in entries:
+                path = os.path.join(beneath, entry.name)
+                left -= 1
+                if left < 0:
+                    raise ValueError(f"more than {_BESIDE} files and folders stand beside it")
+                if not entry.is_dir(follow_symlinks=False):
+                    yield from () if path in FILES else (path,)
+                elif entry.name[0] != ".":
+                    todo.append(path)

@@ -1,21 +1,25 @@
 """What a person said may be used of projects: files by place and by the hash of their bytes, each with the hashes of
-the workspace files that it names. A file whose bytes, or whose named files' bytes, are others is not trusted."""
+the workspace files that it names, a skill's with those of all other files of its folder. A file whose bytes, or whose
+named files' bytes, are others is not trusted."""
 
 import contextlib
 import hashlib
 import os
 import shlex
 import stat
-from collections.abc import Iterable, Iterator
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
+import msgspec
 from msgspec import Struct
 
 from codewhale.lib.clock import Clock, SystemClock, rfc3339
+from codewhale.lib.text import scrub_surrogates
 from codewhale.lib.toml import parse_toml
 from codewhale.permissions.constitution import find_constitution
 from codewhale.permissions.markdown_files import AGENT_FOLDER, COMMAND_FOLDER, command_files
-from codewhale.permissions.skill_folders import skill_files, workspace_places
+from codewhale.permissions.skill_folders import companions, is_skill
 from codewhale.process.rowfile import RowFile, is_own
 from codewhale.process.sandbox.gitfiles import read_small
 from codewhale.protocol.errors import ConfigError
@@ -29,6 +33,7 @@ PROJECT_FILES = (
 )
 MAX_BYTES = 1 << 20
 MAX_NAMED, MAX_NAMED_BYTES = 64, 64 << 20
+_KNOWN = 20_000
 
 State = Literal["trusted", "changed", "new"]
 
@@ -43,7 +48,7 @@ class Trusted(Struct, frozen=True, omit_defaults=True):
 
 class ProjectFile(Struct, frozen=True):
     """A project file as it is now. `changed` are files it names that are not what they were when it was trusted;
-    `named` all that it names, with their hashes."""
+    `named` all that it names, with their hashes. `problem` is why it cannot be trusted ("" where it can)."""
 
     path: str
     state: State
@@ -51,6 +56,7 @@ class ProjectFile(Struct, frozen=True):
     data: bytes
     named: dict[str, str] = {}
     changed: tuple[str, ...] = ()
+    problem: str = ""
 
 
 class TrustStore:
@@ -61,34 +67,41 @@ class TrustStore:
         self._home = home
         self._clock = clock or SystemClock()
         self._rows = RowFile(self.path, "files", Trusted, self._refuse_foreign, again="trust again")
+        self._hashes: dict[str, tuple[tuple[int, ...], str]] = {}
 
     def all(self) -> dict[str, Trusted]:
         """Every row by absolute path. Raises ConfigError for a file that others could have written, or damaged."""
         return self._rows.read()
 
-    def holds(self, path: str, sha256: str) -> bool:
-        """Whether the file at an absolute path was trusted with these bytes, and all that it names is as it was then.
-        Raises ConfigError for a store that cannot be used."""
-        row = self.all().get(path)
-        return row is not None and row.sha256 == sha256 and not _changed(row)
+    def holds(self, path: str, sha256: str, rows: Mapping[str, Trusted] | None = None) -> bool:
+        """Whether the file at an absolute path was trusted with these bytes, and all that it names, or that stands
+        beside a skill, is as it was then; by `rows` where they were read before. Raises ConfigError for a store that
+        cannot be used."""
+        row = (self.all() if rows is None else rows).get(path)
+        return row is not None and row.sha256 == sha256 and not self._changed(path, row)
 
     def survey(self, workspace: str, texts: Iterable[str] = ()) -> list[ProjectFile]:
-        """The project files that a workspace has, its skills, commands and roles among them and the `texts` at these
-        paths, and how each stands. Raises ConfigError."""
+        """The project files that a workspace has, its commands and roles and the `texts` at these paths among them, and
+        how each stands. Raises ConfigError."""
         rows = self.all()
         root = os.path.realpath(workspace)
         steering = dict.fromkeys((*(os.path.join(root, name) for name in PROJECT_FILES), find_constitution(root)))
-        skills = (path for place in workspace_places(root) for path, _ in skill_files(place))
         named = [path for place in (COMMAND_FOLDER, AGENT_FOLDER) for path in command_files(os.path.join(root, place))]
-        # What is too large is none of these; where they are listed it is told.
-        used = [path for path in (*skills, *named, *texts) if _fits(path)]
-        files = (_standing(root, path, rows) for path in (*steering, *used))
+        files = (self._standing(root, path, rows.get(path)) for path in (*steering, *texts, *named))
         return [standing for standing in files if standing is not None]
+
+    def standing(self, path: str) -> ProjectFile | None:
+        """How a file of any workspace stands, None where there is none. Raises ConfigError."""
+        return self._standing("", path, self.all().get(path))
 
     def add(self, standing: ProjectFile) -> None:
         """Trust a file exactly as it was surveyed. Raises ConfigError, and then nothing has changed."""
+        if standing.problem:
+            raise ConfigError(f"{standing.path}: cannot be trusted: {standing.problem}")
         with self._changing() as rows:
             rows[standing.path] = Trusted(standing.sha256, rfc3339(self._clock.now()), standing.named)
+            if len(msgspec.json.format(msgspec.json.encode(rows), indent=1)) > MAX_BYTES - 1000:
+                raise ConfigError(f"{self.path}: has no room for it; remove trust that is no longer needed")
 
     def remove(self, path: str) -> bool:
         """No longer trust the file at an absolute path; whether it was. Raises ConfigError."""
@@ -102,30 +115,85 @@ class TrustStore:
         if not is_own(status) or status.st_mode & 0o022:
             raise ConfigError(f"{self.path}: other users could write it, so it is not used; remove it and trust again")
 
+    def _standing(self, root: str, path: str, row: Trusted | None) -> ProjectFile | None:
+        try:
+            data = read_file(path)
+        except ConfigError as error:
+            if path.endswith((".toml", ".json")):
+                raise
+            return ProjectFile(
+                path, "new" if row is None else "changed", "", b"", problem=str(error).removeprefix(f"{path}: ")
+            )
+        if data is None:
+            return None
+        sha256, named, problem = hashlib.sha256(data).hexdigest(), dict[str, str](), ""
+        try:
+            if is_skill(path):
+                named = self._beside(path)
+            elif root and path.endswith(".toml"):
+                named = _named(root, data)
+        except ValueError as error:
+            problem = str(error)
+        if row is None:
+            return ProjectFile(path, "new", sha256, data, named, problem=problem)
+        changed = self._changed(path, row)
+        state: State = "trusted" if row.sha256 == sha256 and not changed else "changed"
+        return ProjectFile(path, state, sha256, data, named, changed, problem)
 
-def _fits(path: str) -> bool:
-    try:
-        return os.stat(path).st_size <= MAX_BYTES
-    except OSError:
-        return False
+    def _changed(self, path: str, row: Trusted) -> tuple[str, ...]:
+        """The files of a row that are not what they were or not there, and those that came to a skill's folder."""
+        links = not is_skill(path)
+        try:
+            names = set(row.named) if links else set(_companions(path))
+        except ValueError:
+            return (os.path.dirname(path),)
+        if names != row.named.keys():
+            return tuple(sorted(names ^ row.named.keys()))
+        return tuple(name for name, sha256 in row.named.items() if self._hash(name, links) != sha256)
+
+    def _beside(self, path: str) -> dict[str, str]:
+        """The hashes of the other files of a skill's folder. Raises ValueError for what cannot be kept apart."""
+        hashes, size = dict[str, str](), 0
+        for name in _companions(path):
+            with contextlib.suppress(OSError):
+                size += os.lstat(name).st_size
+            if size > MAX_NAMED_BYTES:
+                raise ValueError(f"more than {MAX_NAMED_BYTES:,} bytes stand beside it")
+            hashes[name] = self._hash(name, False)
+            if not hashes[name] or scrub_surrogates(name) != name:
+                raise ValueError(f"{name} cannot be read, or its name is not UTF-8")
+        return hashes
+
+    def _hash(self, path: str, links: bool) -> str:
+        """The hash of a file's bytes, where links are not followed that of where one leads; "" for what cannot be read
+        or is too large. What was hashed is known again by its times, the one of its last change being well past."""
+        try:
+            info = os.stat(path, follow_symlinks=links)
+            if stat.S_ISLNK(info.st_mode):
+                return hashlib.sha256(b"link to " + os.fsencode(os.readlink(path))).hexdigest()
+        except OSError:
+            return ""
+        stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
+        known = self._hashes.get(path)
+        if known is not None and known[0] == stamp:
+            return known[1]
+        data = read_small(path, MAX_NAMED_BYTES, links)
+        sha256 = "" if data is None else hashlib.sha256(data).hexdigest()
+        if settled(info):
+            if len(self._hashes) > _KNOWN:
+                self._hashes.clear()
+            self._hashes[path] = stamp, sha256
+        return sha256
 
 
-def _standing(root: str, path: str, rows: dict[str, Trusted]) -> ProjectFile | None:
-    data = read_file(path)
-    if data is None:
-        return None
-    sha256 = hashlib.sha256(data).hexdigest()
-    named = _named(root, data) if path.endswith(".toml") else {}
-    row = rows.get(path)
-    if row is None:
-        return ProjectFile(path, "new", sha256, data, named)
-    changed = _changed(row)
-    state: State = "trusted" if row.sha256 == sha256 and not changed else "changed"
-    return ProjectFile(path, state, sha256, data, named, changed)
+def settled(info: os.stat_result) -> bool:
+    """Whether a file's last change is so long ago that another one would show in its times."""
+    return time.time_ns() - info.st_ctime_ns > 50_000_000
 
 
-def _changed(row: Trusted) -> tuple[str, ...]:
-    return tuple(path for path, sha256 in row.named.items() if _hash(path) != sha256)
+def _companions(path: str) -> list[str]:
+    folder = os.path.dirname(path)
+    return [os.path.join(folder, name) for name in sorted(companions(folder))]
 
 
 def read_file(path: str) -> bytes | None:
@@ -143,12 +211,6 @@ def read_file(path: str) -> bytes | None:
     return data
 
 
-def _hash(path: str) -> str:
-    """The hash of a file's bytes, "" for one that cannot be read or is too large."""
-    data = read_small(path, MAX_NAMED_BYTES)
-    return "" if data is None else hashlib.sha256(data).hexdigest()
-
-
 def _named(root: str, data: bytes) -> dict[str, str]:
     """The files below `root` that stand as words in a file's texts, with their hashes: what its commands would run.
     Raises ConfigError for more than can be kept apart, and for one that cannot be read."""
@@ -159,7 +221,8 @@ def _named(root: str, data: bytes) -> dict[str, str]:
             continue
         if len(hashes) >= MAX_NAMED:
             raise ConfigError(f"it names more than {MAX_NAMED} files; put the commands into one script")
-        hashes[path] = _hash(path)
+        content = read_small(path, MAX_NAMED_BYTES)
+        hashes[path] = "" if content is None else hashlib.sha256(content).hexdigest()
         if not hashes[path]:
             raise ConfigError(f"{path}: is named but cannot be read, or is too large to be trusted")
     return hashes

@@ -41,6 +41,7 @@ class SkillLibrary:
             tuple(skill for one in lists for skill in one.skills),
             tuple(problem for one in lists for problem in one.problems),
             tuple(skill for one in lists for skill in one.off),
+            tuple(skill for one in lists for skill in one.shadowed),
         )
         self._current[workspace] = found
         return found
@@ -51,10 +52,7 @@ class SkillLibrary:
 
     def find(self, workspace: str, name: str) -> Skill | None:
         """The one of a name, or of a full name."""
-        skills = self.current(workspace).skills
-        return next((one for one in skills if one.name == name), None) or next(
-            (one for one in skills if one.full_name == name), None
-        )
+        return self.current(workspace).find(name)
 
     def load(self, workspace: str, name: str) -> LoadedSkill | None:
         self.of(workspace)

@@ -7,6 +7,7 @@ from hashlib import sha256
 from msgspec import Struct
 
 from codewhale.permissions.markdown_files import read_markdown
+from codewhale.permissions.trust import settled
 from codewhale.skills.model import Skill
 
 FILE_LIMIT = 1 << 20
@@ -34,9 +35,11 @@ class FileReader:
         stamp = (info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
         known = self._known.get(file)
         if known is None or known.stamp != stamp:
+            known = _read(file, stamp, understand)
             if len(self._known) > _MOST_KNOWN:
                 self._known.clear()
-            known = self._known[file] = _read(file, stamp, understand)
+            if settled(info):
+                self._known[file] = known
         return known
 
 

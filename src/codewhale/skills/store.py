@@ -3,50 +3,56 @@
 They are found, read and listed here; nothing of a skill is ever run.
 """
 
+import contextlib
 import os
+import shlex
+from collections.abc import Mapping
 from functools import partial
 
 from msgspec.structs import replace
 
-from codewhale.lib.text import one_line
+from codewhale.lib.text import scrub_surrogates, told_line
 from codewhale.permissions.markdown_files import split_head
-from codewhale.permissions.skill_folders import FILES, SkillFolder, places, skill_files
-from codewhale.permissions.trust import TrustStore
+from codewhale.permissions.skill_folders import companions
+from codewhale.permissions.trust import Trusted, TrustStore
+from codewhale.protocol.errors import ConfigError
 from codewhale.skills.header import read_header, workflow_fault
 from codewhale.skills.model import LoadedSkill, Skill, SkillList
+from codewhale.skills.places import SkillFile, SkillPlaces, skill_files
 from codewhale.skills.reading import FileReader, text_of
 
-_SKILLS, _COMPANIONS = 500, 100
+_SKILLS, _COMPANIONS, _PROBLEMS = 500, 100, 200
 
 
 class SkillStore:
-    def __init__(self, home: str, person: str, trust: TrustStore) -> None:
-        """`home` is the harness's own folder, `person` the person's home folder; `trust` knows which files of
-        workspaces the person has approved."""
-        self._home, self._person = home, person
-        self._trust = trust
+    def __init__(self, places: SkillPlaces, trust: TrustStore) -> None:
+        """`trust` knows which files of workspaces the person has approved."""
+        self._places, self._trust = places, trust
         self._reader = FileReader()
 
     def of(self, workspace: str) -> SkillList:
         skills: dict[str, Skill] = {}
         shadowed: list[Skill] = []
         problems: list[str] = []
-        for place in places(os.path.realpath(workspace), self._home, self._person):
-            for file, shown in skill_files(place):
-                if len(skills) == _SKILLS:
-                    problems.append(f"only the first {_SKILLS} skills are used")
-                    return SkillList(tuple(skills.values()), tuple(problems), (), tuple(shadowed))
-                skill, notes = self._standing(place, file, shown)
-                if skill is None:
-                    problems += [f"{shown}: {note}" for note in notes]
-                    continue
-                first = skills.setdefault(skill.name, skill)
-                if first is not skill:
-                    shadowed.append(skill)
-                    problems.append(f"{shown}: the skill {skill.name} of {first.path} comes first")
-                if notes:
-                    problems.append(f"{shown}: loaded anyway: {'; '.join(notes)}")
-        return SkillList(tuple(skills.values()), tuple(problems), (), tuple(shadowed))
+        full_names: set[str] = set()
+        rows = self._trusted(problems)
+        for file in skill_files(self._places.of(os.path.realpath(workspace)), problems):
+            if len(full_names) == _SKILLS:
+                problems.append(f"only the first {_SKILLS} skills are used")
+                break
+            skill, notes = self._standing(file, rows)
+            if skill is None:
+                problems += [f"{file.shown}: {note}" for note in notes]
+                continue
+            skill = _addressed(skill, full_names)
+            first = skills.setdefault(skill.name, skill)
+            if first is not skill:
+                shadowed.append(skill)
+                problems.append(f"{skill.path}: the skill {skill.name} of {first.path} comes first; "
+                                f"this one is {skill.full_name}")  # fmt: skip
+            if notes:
+                problems.append(f"{skill.path}: loaded anyway: {'; '.join(notes)}")
+        return SkillList(tuple(skills.values()), _bounded(problems), (), tuple(shadowed))
 
     def read(self, skill: Skill) -> LoadedSkill | None:
         """A skill with its text; None where the file is not what it was, or is a rule's."""
@@ -54,29 +60,49 @@ class SkillStore:
         if text is None:
             return None
         _, body = split_head(text)
-        return LoadedSkill(skill, body, tuple(_companions(os.path.dirname(skill.file))))
+        return LoadedSkill(skill, body, _beside(skill))
 
-    def _standing(self, place: SkillFolder, file: str, shown: str) -> tuple[Skill | None, tuple[str, ...]]:
-        """The skill of a file of a place as it stands now and what is wrong with it, or None and why there is none."""
-        read = self._reader.read(file, partial(read_header, file))
+    def _trusted(self, problems: list[str]) -> Mapping[str, Trusted]:
+        try:
+            return self._trust.all()
+        except ConfigError as error:
+            problems.append(str(error))
+            return {}
+
+    def _standing(self, file: SkillFile, rows: Mapping[str, Trusted]) -> tuple[Skill | None, tuple[str, ...]]:
+        """The skill of a file as it stands now and what is wrong with it, or None and why there is none."""
+        if scrub_surrogates(file.path) != file.path:
+            return None, ("its path is not UTF-8",)
+        read = self._reader.read(file.path, partial(read_header, file.path))
         if read.skill is None:
             return None, read.notes
-        if place.workspace and not self._trust.holds(file, read.skill.sha256):
-            return None, ("not trusted; to use it: codewhale trust add " + one_line(file),)
-        skill, notes = replace(read.skill, path=shown, folder=place.workspace), read.notes
+        if file.place.workspace and not self._trust.holds(file.path, read.skill.sha256, rows):
+            return None, (f"not trusted; to use it: codewhale trust add {shlex.quote(file.path)}",)
+        shown = told_line(file.shown)
+        skill, notes = replace(read.skill, path=shown, space=file.space, folder=file.place.workspace), read.notes
         if skill.workflow and (fault := workflow_fault(skill)):
             skill, notes = replace(skill, workflow=""), (*notes, fault)
         return skill, notes
 
 
-def _companions(folder: str) -> list[str]:
+def _addressed(skill: Skill, full_names: set[str]) -> Skill:
+    """A skill with a namespace in which no other has its name: a number joins it where one has."""
+    number, space = 1, skill.space
+    while skill.full_name in full_names:
+        number += 1
+        skill = replace(skill, space=f"{space}-{number}")
+    full_names.add(skill.full_name)
+    return skill
+
+
+def _bounded(problems: list[str]) -> tuple[str, ...]:
+    """The lines, safe to show, and how many more there are."""
+    lines = [told_line(line) for line in problems[:_PROBLEMS]]
+    return (*lines, f"{len(problems) - _PROBLEMS} more are left out") if len(problems) > _PROBLEMS else tuple(lines)
+
+
+def _beside(skill: Skill) -> tuple[str, ...]:
     paths: list[str] = []
-    for above, folders, files in os.walk(folder):
-        folders[:] = sorted(name for name in folders if name[0] != ".")
-        for name in sorted(files):
-            path = os.path.relpath(os.path.join(above, name), folder)
-            if path not in FILES:
-                paths.append(path)
-            if len(paths) == _COMPANIONS:
-                return paths
-    return paths
+    with contextlib.suppress(ValueError):
+        paths.extend(companions(os.path.dirname(skill.file)))
+    return tuple(sorted(paths)[:_COMPANIONS])

@@ -7,18 +7,20 @@ from msgspec import Struct
 
 from codewhale.permissions.trust import PROJECT_FILES, ProjectFile, TrustStore
 from codewhale.protocol.errors import ConfigError
-from codewhale.skills.rule_folders import rule_paths
+from codewhale.skills.places import project_texts
 
 
 class TrustRow(Struct, frozen=True):
     """A row of a listing. `state` is trusted, changed, new, or gone for a trusted file that is no longer there; `at` is
-    when it was trusted, "" for never; `changed` names what it uses that is not as it was."""
+    when it was trusted, "" for never; `changed` names what it uses that is not as it was, `problem` why it cannot be
+    trusted."""
 
     path: str
     state: str
     sha256: str
     at: str
     changed: tuple[str, ...] = ()
+    problem: str = ""
 
 
 def listed(home: str, workspace: str, every: bool = False) -> list[TrustRow]:
@@ -26,24 +28,21 @@ def listed(home: str, workspace: str, every: bool = False) -> list[TrustRow]:
     ConfigError."""
     store = TrustStore(home)
     rows = store.all()
-    found = [
-        TrustRow(item.path, item.state, item.sha256, rows[item.path].at if item.path in rows else "", item.changed)
-        for item in store.survey(workspace, rule_paths(workspace))
+    found = {item.path: item for item in store.survey(workspace, project_texts(workspace))}
+    elsewhere = [path for path in rows if every and path not in found]
+    found |= {path: item for path in elsewhere if (item := store.standing(path)) is not None}
+    listing = [
+        TrustRow(path, item.state, item.sha256, rows[path].at if path in rows else "", item.changed, item.problem)
+        for path, item in found.items()
     ]
-    if every:
-        seen = {row.path for row in found}
-        folders = sorted({_folder(path) for path in rows if path not in seen})
-        for folder in folders:
-            found += [row for row in listed(home, folder) if row.path not in seen]
-        seen = {row.path for row in found}
-        found += [TrustRow(path, "gone", row.sha256, row.at) for path, row in rows.items() if path not in seen]
-    return sorted(found, key=lambda row: row.path)
+    listing += [TrustRow(path, "gone", rows[path].sha256, rows[path].at) for path in elsewhere if path not in found]
+    return sorted(listing, key=lambda row: row.path)
 
 
 def waiting(home: str, workspace: str, names: Sequence[str]) -> list[ProjectFile]:
     """The project files that may be trusted anew: the named ones, all without names. Raises ConfigError for a name that
     is no project file, and for one that cannot be trusted."""
-    found = {item.path: item for item in TrustStore(home).survey(workspace, rule_paths(workspace))}
+    found = {item.path: item for item in TrustStore(home).survey(workspace, project_texts(workspace))}
     if not names:
         return [item for item in found.values() if item.state != "trusted"]
     return [_one(found, workspace, name) for name in names]
@@ -70,7 +69,3 @@ def _one(found: dict[str, ProjectFile], workspace: str, name: str) -> ProjectFil
         there = ", ".join(found) or f"none; possible are {', '.join(PROJECT_FILES)}"
         raise ConfigError(f"{name} is not a project file that can be trusted; this workspace has {there}")
     return item
-
-
-def _folder(path: str) -> str:
-    return os.path.dirname(os.path.dirname(path))
