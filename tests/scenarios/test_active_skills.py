@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import CallFinished, ContextAppended, SkillActivated, SkillReleased
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import RunCommand
@@ -158,3 +159,59 @@ async def test_a_rule_for_files_is_said_once_when_one_of_them_is_touched(home: P
         assert seen[-1].count("Type every function.") == 1 and seen[-1].count("Never panic.") == 1
         active = [(one.name, one.by) for one in log(here, session) if isinstance(one, SkillActivated)]
         assert active == [("python", "file"), ("go", "file")] and not here.app.engine.session(session).state.skills
+
+
+async def test_a_name_in_a_message_activates_a_skill_for_the_turn(home: Path, workspace: Path) -> None:
+    skill(home, "careful", body="Look twice.")
+    skill(home, "reader", **{"codewhale-tools": "Read", "codewhale-activation": "manual"})
+    skill(home, "lister", **{"codewhale-tools": "LS"})
+    calls = calling(call("load_skill", name="reader"), call("write_file", path="b.txt", content="y"))
+    async with harness(home, workspace, calls) as here:
+        session = await here.open(mode=Mode.YOLO, authority=Authority.PERSON)
+        done = await turn(here, session, "$careful $reader look at b.txt")
+        assert [one.ok for one in done] == [False, False] and "skill.reader" in done[1].content
+        active = [one for one in log(here, session) if isinstance(one, SkillActivated)]
+        assert [(one.name, one.by, one.lasts, len(one.sha256)) for one in active] == [
+            ("careful", "person", "turn", 64),
+            ("reader", "person", "turn", 64),
+        ]
+        assert [one.ok for one in await turn(here, session, "Again; it cost $5 and $PATH is set")] == [False, True]
+        with pytest.raises(SessionError, match=r"is named more than once|can be used together|restricts"):
+            await here.turn("$reader $lister", session)
+        assert not here.app.engine.session(session).state.skills
+
+
+async def test_a_plan_activates_a_skill_by_its_first_word_alone(home: Path, workspace: Path) -> None:
+    skill(home, "careful", body="Look twice.")
+    skill(home, "personal", body="Mine.", **{"codewhale-activation": "manual"})
+    skill(home, "unplanned", body="Never.", **{"codewhale-plan": "false"})
+
+    def write(*items: str) -> dict[str, Any]:
+        return call("checklist_write", todos=[{"content": item, "status": "pending"} for item in items])
+
+    calls = calling(write("Use $careful", "$personal first", "$unplanned too"), write("$careful: read it all"))
+    async with harness(home, workspace, calls) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        assert all(one.ok for one in await turn(here, session))
+        active = [(one.name, one.by) for one in log(here, session) if isinstance(one, SkillActivated)]
+        assert active == [("careful", "plan")]
+
+
+async def test_what_always_applies_stands_in_the_head_and_a_change_is_said_once(home: Path, workspace: Path) -> None:
+    skill(home, "always", body="Use tabs.", **{"codewhale-activation": "always", "codewhale-tools": "Read"})
+    calls = calling(call("exec_shell", command="true"))
+    async with harness(home, workspace, calls) as here:
+        session = await here.open(mode=Mode.YOLO, authority=Authority.PERSON)
+        head = here.app.engine.session(session).state.pinned.system
+        assert head.count("Use tabs.") == 1
+        assert [one.ok for one in await turn(here, session)] == [False]
+        (home / "skills/always/SKILL.md").write_text(
+            (home / "skills/always/SKILL.md").read_text().replace("tabs", "spaces")
+        )
+        await turn(here, session)
+        await turn(here, session)
+        told = [one.text for one in log(here, session) if isinstance(one, ContextAppended) and one.kind == "rules"]
+        assert len(told) == 1 and "Use spaces." in told[0]
+        assert here.app.engine.session(session).state.pinned.system == head
+        await here.client.submit(RunCommand(session, "/skill off"))
+        assert [one.ok for one in await turn(here, session)] == [True]

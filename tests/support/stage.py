@@ -210,6 +210,8 @@ class NoTexts:
         """No skills."""
         return ""
 
+    rules = skills
+
     def codemap(self, workspace: str) -> str:
         """No map."""
         return ""

@@ -48,7 +48,14 @@ from codewhale.session.lists import Lists
 from codewhale.session.log import SessionLog
 from codewhale.session.prefixcache import Heads
 from codewhale.session.projection import Projection, header_sha256, pinned_dialect
-from codewhale.session.prompt import Instruction, instruction_text, load_instructions, skills_text, system_text
+from codewhale.session.prompt import (
+    RULES,
+    Instruction,
+    instruction_text,
+    load_instructions,
+    skills_text,
+    system_text,
+)
 from codewhale.session.redaction import Redactor
 from codewhale.session.session import LOST, Folds, Session
 from codewhale.session.standing import of_conversation, standing
@@ -86,6 +93,9 @@ class HeadTexts(Protocol):
 
     def root(self, workspace: str) -> str | None: ...
     def skills(self, workspace: str) -> str: ...
+    def rules(self, workspace: str) -> str:
+        """The rules that always apply there; "" where there is none."""
+
     def codemap(self, workspace: str) -> str:
         """The map of its code; "" where there is none."""
 
@@ -131,7 +141,11 @@ class SessionFactory:
         self._catalog = catalog
         self._heads: Heads = {}
         self._lanes = Lanes(deps.clock)
-        self._sources = (instruction_source(self.instructions), skill_source(deps.texts.skills))
+        self._sources = (
+            instruction_source(self.instructions),
+            skill_source(deps.texts.skills),
+            rule_source(deps.texts.rules),
+        )
 
     def open(self, op: OpenSession, owner: Session | None = None) -> Session:
         """A session ready for its next turn. Raises SessionError, SessionBusyError, ConfigError."""
@@ -333,7 +347,8 @@ class SessionFactory:
         tools_json = head_tools(self._catalog, choice, state, provider) if owned is None else owned.tools_json
         profile = chosen_profile(choice, provider) if owned is None else owned.profile or DEFAULT_PROFILE
         shown = {row.name for row in self._catalog.head_of(profile, choice.always)}
-        system = system_text(shown, chain, skills, defaults.redactor.text(texts.codemap(state.workspace)))
+        codemap, rules = texts.codemap(state.workspace), texts.rules(state.workspace)
+        system = system_text(shown, chain, skills, defaults.redactor.text(codemap), rules)
         return HeaderPinned(
             dialect=provider.dialect.name,
             provider=state.provider,
@@ -437,6 +452,16 @@ def skill_source(listing: Callable[[str], str]) -> ContextSource:
         "The skills",
         lambda workspace: skills_text(listing(workspace)),
         lambda system, text: text in system if text else "<skills>" not in system,
+    )
+
+
+def rule_source(text: Callable[[str], str]) -> ContextSource:
+    """The rules that always apply."""
+    return ContextSource(
+        "rules",
+        "The rules that always apply",
+        text,
+        lambda system, text: text in system if text else RULES not in system,
     )
 
 

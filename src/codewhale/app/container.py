@@ -47,6 +47,7 @@ from codewhale.protocol.tools import Effect
 from codewhale.session.lists import Lists
 from codewhale.session.outputs import Outputs
 from codewhale.session.plans import SessionPlans
+from codewhale.session.prompt import contained
 from codewhale.session.redaction import Redactor, Redactors
 from codewhale.session.session import Session
 from codewhale.session.store import SessionStore
@@ -365,6 +366,9 @@ class WorkspaceTexts:
         if not self._app.may_guide(workspace):
             return ""
         return self._app.services.skills.listing(workspace)
+
+    def rules(self, workspace: str) -> str:
+        return self._app.services.skills.always(workspace, contained) if self._app.may_guide(workspace) else ""
 
     def codemap(self, workspace: str) -> str:
         tokens = self._app.settings(workspace).config.section("context", ContextSettings).codemap_tokens

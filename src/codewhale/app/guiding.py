@@ -30,10 +30,10 @@ class WorkspaceSkills:
         return self._some.get(workspace, False)
 
     def mentioned(self, workspace: str, text: str) -> Mentioned:
-        return Mentioned()
+        return self._library.mentioned(workspace, text)
 
     def planned(self, workspace: str, lines: Sequence[str]) -> tuple[Guided, ...]:
-        return ()
+        return self._library.planned(workspace, lines)
 
     def touching(self, workspace: str, paths: Sequence[str]) -> tuple[Guided, ...]:
         return self._library.touching(workspace, paths)

@@ -18,6 +18,7 @@ from codewhale.protocol.skills import Guided
 
 INSTRUCTION_LIMIT = 32_768
 INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md")
+RULES = "# Rules\n"  # how the rules that always apply begin
 SKILL_LIMIT = 32_768  # characters of one skill
 _CLOSING = re.compile(r"</(?=\s*(?:instructions|context|skills?|rules?|constitution))", re.IGNORECASE)
 # A part of the text for arrays that hold some tools and lack others.
@@ -47,13 +48,17 @@ def mode_text(mode: Mode) -> str:
 
 
 def system_text(
-    tools: Collection[str], instructions: Iterable[Instruction], skills: str = "", codemap: str = ""
+    tools: Collection[str],
+    instructions: Iterable[Instruction],
+    skills: str = "",
+    codemap: str = "",
+    rules: str = "",
 ) -> str:
-    """The system text for an array of these tools, which names no other, with the map of the code, the listed skills
-    and the instruction chain behind it."""
+    """The system text for an array of these tools, which names no other, with the map of the code, the listed skills,
+    the rules that always apply and the instruction chain behind it."""
     base = (_PROMPTS / "system.md").read_text(encoding="utf-8").strip()
     base = _FOR.sub(lambda found: found["text"] if _holds(found["when"], tools) else "", base)
-    parts = (base, codemap_text(codemap), skills_text(skills), instruction_text(instructions))
+    parts = (base, codemap_text(codemap), skills_text(skills), rules, instruction_text(instructions))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -70,7 +75,7 @@ def codemap_text(codemap: str) -> str:
     if not codemap:
         return ""
     head = "# Map of the code\nAs it was indexed before this session: folders, and the files that others use most."
-    return f"{head}\n<codemap>\n{_contain(sanitise(codemap))}\n</codemap>"
+    return f"{head}\n<codemap>\n{contained(sanitise(codemap))}\n</codemap>"
 
 
 def skills_text(listing: str) -> str:
@@ -78,7 +83,7 @@ def skills_text(listing: str) -> str:
     if not listing:
         return ""
     head = "# Skills\nInstructions for kinds of tasks. Before a task that one fits, read it with load_skill."
-    return f"{head}\n<skills>\n{_contain(listing)}\n</skills>"
+    return f"{head}\n<skills>\n{contained(listing)}\n</skills>"
 
 
 def skill_text(guided: Guided) -> str:
@@ -96,7 +101,7 @@ def skill_text(guided: Guided) -> str:
             f"\nCut at {SKILL_LIMIT:,} characters; the rest: read_file {one_line(event.path)}",
         )
     name, source = _attribute(event.name), _attribute(event.path)
-    block = f'<skill name="{name}" source="{source}">\n{_contain(sanitise(body))}\n</skill>'
+    block = f'<skill name="{name}" source="{source}">\n{contained(sanitise(body))}\n</skill>'
     beside = "".join(f"\n- {one_line(path)}" for path in guided.companions)
     return "\n".join(lines) + f"\n{block}{cut}" + (f"\nFiles beside it:{beside}" if beside else "")
 
@@ -108,13 +113,13 @@ def released_text(name: str) -> str:
 def offered_text(rows: Iterable[tuple[str, str]]) -> str:
     """Skills that may fit what the person asks, by name and description."""
     lines = [f"- {name}: {one_line(description, 280)}" for name, description in rows]
-    return "\n".join(["These skills may fit the request; read one with load_skill if it does:", *map(_contain, lines)])
+    return "\n".join(["These skills may fit the request; read one with load_skill if it does:", *map(contained, lines)])
 
 
 def instruction_text(instructions: Iterable[Instruction]) -> str:
     """The chain as one text, outermost first; "" when there is none."""
     blocks = [
-        f'<instructions file="{_attribute(item.name)}">\n{_contain(item.text)}\n</instructions>'
+        f'<instructions file="{_attribute(item.name)}">\n{contained(item.text)}\n</instructions>'
         for item in instructions
     ]
     if not blocks:
@@ -147,11 +152,11 @@ def load_instructions(workspace: str, home: str, root: str | None) -> tuple[Inst
 def context_text(kind_values: Iterable[tuple[str, str]]) -> str:
     """Facts of the moment as one block: `<context>` with a `name: value` line each; characters nobody sees are shown
     as escapes."""
-    lines = [f"{name}: {_contain(sanitise(value))}" for name, value in kind_values]
+    lines = [f"{name}: {contained(sanitise(value))}" for name, value in kind_values]
     return "<context>\n" + "\n".join(lines) + "\n</context>"
 
 
-def _contain(text: str) -> str:
+def contained(text: str) -> str:
     """Text that cannot close the block it stands in."""
     return _CLOSING.sub(r"<\\/", text.strip())
 

@@ -7,9 +7,10 @@ from typing import Literal, Protocol
 from codewhale.lib.text import one_line
 from codewhale.permissions.markdown_files import read_markdown
 from codewhale.protocol.events import SkillActivated
-from codewhale.protocol.skills import Guided
+from codewhale.protocol.skills import Guided, Mentioned
 from codewhale.skills.always import always_text
 from codewhale.skills.globs import matching
+from codewhale.skills.mentions import mentions, plan_mention, resolve
 from codewhale.skills.model import Activation, LoadedSkill, Skill, SkillList
 from codewhale.skills.restriction import approvals, read_tokens, restriction
 
@@ -81,7 +82,7 @@ class SkillLibrary:
 
     def always(self, workspace: str, contain: Callable[[str], str]) -> str:
         """The text of those that always apply; `contain(text)` is a text that closes no block."""
-        always = (one for one in self.of(workspace).skills if one.activation is Activation.ALWAYS)
+        always = (one for one in self.current(workspace).skills if one.activation is Activation.ALWAYS)
         return always_text((loaded for one in always if (loaded := self.read(one)) is not None), contain)
 
     def companion(self, skill: Skill, path: str) -> str | None:
@@ -117,6 +118,21 @@ class SkillLibrary:
         """Those that are always active and restrict something."""
         always = (one for one in self.current(workspace).skills if one.activation is Activation.ALWAYS)
         return self._all((one for one in always if one.tools is not None), "always", lasts="session")
+
+    def mentioned(self, workspace: str, text: str) -> Mentioned:
+        """What the `$names` in a person's message come to."""
+        named = mentions(text)
+        if not named:
+            return Mentioned()
+        resolved = resolve(named, self.current(workspace))
+        return Mentioned(self._all(resolved.skills, "person", lasts="turn"), resolved.notices, resolved.unclear)
+
+    def planned(self, workspace: str, lines: Sequence[str]) -> tuple[Guided, ...]:
+        """What the items of a plan activate: the first skill that one names and that allows it."""
+        names = [name for line in lines if (name := plan_mention(line))]
+        skills = [skill for name in names if (skill := self.find(workspace, name)) is not None]
+        allowed = [one for one in skills if one.plan and one.activation is not Activation.MANUAL]
+        return self._all(allowed[:1], "plan", lasts="turn")
 
     def touching(self, workspace: str, paths: Sequence[str]) -> tuple[Guided, ...]:
         """Those that apply by glob to one of these files, absolute or below the workspace."""
