@@ -237,7 +237,7 @@ ORDINARY = (
 def real_lines() -> list[tuple[str, str]]:
     """Lines with a `$` of real scripts, documents and sources of this machine, and where they stand."""
     std = Path(sysconfig.get_paths()["stdlib"])
-    own = ("scripts/**/*", "docs/**/*.md", "Makefile", "*.md", "bench/**/*", "tests/**/*.py")
+    own = ("scripts/**/*", "docs/**/*.md", "Makefile", "*.md", "bench/**/*", "tests/support/**/*")
     git = ("share/git-core/templates/hooks/*", "lib/git-core/git-*.sh", "share/doc/git/contrib/**/*")
     places = [
         *(ROOT.glob(pattern) for pattern in own),

@@ -12,6 +12,7 @@ from difflib import get_close_matches
 from msgspec import Struct
 
 from codewhale.lib.text import counted, one_line
+from codewhale.skills.matching import STOP_WORDS
 from codewhale.skills.model import Skill, SkillList
 
 # What may stand before and behind a name that has no space there.
@@ -54,11 +55,9 @@ _CODE = re.compile(
 )
 _WORD = re.compile(r"(?<![^\s(,;])[a-z]{2,}(?:'[a-z]+)?(?=[\s,.;:!?)]|$)")
 # Words of sentences that command lines do without.
-_PROSE = frozenset(
-    "the an is are was were be been being this that these those it its it's please use using used with without we you "
-    "my our your they them their should shall can can't cannot could would must want wants need needs fails failed "
-    "broken when why how what whose and but or also as before after because so to of on by at me let's into about "
-    "skill thanks don't doesn't does did has have had will won't just like via first only same".split()
+_PROSE = (STOP_WORDS | {"broken", "fails", "failed", "skill"}) - frozenset(
+    "all as case do done down for from get go if in let make new no now on once per put set show take tell then time "
+    "try until up which while".split()
 )
 _TRUST = "is not trusted yet, so it is not used; /skills {} shows what it says and how to trust it."
 _SPACES = ("user", "project", "builtin")  # what is written rather as a word than as the namespace of skills
