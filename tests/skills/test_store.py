@@ -11,6 +11,7 @@ from codewhale.skills.library import LISTING_LIMIT, SkillLibrary
 from codewhale.skills.places import SkillPlaces, project_texts
 from codewhale.skills.reading import FILE_LIMIT
 from codewhale.skills.store import SkillStore
+from codewhale.skills.switches import Switches
 
 HEAD = "---\nname: {name}\ndescription: {says}\n---\n# Steps\nDo it.\n"
 
@@ -242,3 +243,17 @@ def test_a_workspaces_skills_stand_among_what_may_be_trusted(tmp_path: Path, wor
     assert [row.state for row in store.survey(str(workspace), project_texts(str(workspace)))] == ["trusted"]
     file.write_text("# Other\n")
     assert [row.state for row in store.survey(str(workspace), project_texts(str(workspace)))] == ["changed"]
+
+
+def test_what_is_off_makes_way_for_the_next_of_its_name(tmp_path: Path, workspace: Path) -> None:
+    near, deep = put(workspace / ".agents/skills/pdf", says="Near."), put(workspace / "skills/deep")
+    put(tmp_path / ".claude/skills/pdf", says="Far.")
+    mine = skills(tmp_path, near, deep)
+    Switches(str(tmp_path / ".codewhale")).change("disabled", "agents:pdf", off=True)
+    Switches(str(tmp_path / ".codewhale")).change("places_off", "skills", off=True)
+    found = mine.of(str(workspace))
+    assert [(one.full_name, one.description) for one in found.skills] == [("user-claude:pdf", "Far.")]
+    assert [one.full_name for one in found.off] == ["agents:pdf", "project:deep"] and not found.problems
+    (tmp_path / ".codewhale/skills_state.toml").write_text("disabled = 1")
+    found = mine.of(str(workspace))
+    assert len(found.skills) == 2 and not found.off and "all skills are on" in found.problems[0]

@@ -75,6 +75,7 @@ if TYPE_CHECKING:
     from codewhale.services.jobs.user_commands import UserCommands
     from codewhale.skills.library import SkillLibrary
     from codewhale.skills.rules import RuleStore
+    from codewhale.skills.store import SkillStore
     from codewhale.workspace.file_search import FileFinder
     from codewhale.workspace.files import Workspaces
     from codewhale.workspace.undo import Undo
@@ -433,10 +434,14 @@ class Services:  # what tools, commands and interfaces work with
     @cached_property
     def skills(self) -> "SkillLibrary":
         from codewhale.skills.library import SkillLibrary
+
+        return SkillLibrary((self.skill_files, self.rules), self._canonical)
+
+    @cached_property
+    def skill_files(self) -> "SkillStore":
         from codewhale.skills.store import SkillStore
 
-        store = SkillStore(self._app.skill_places, self.trust)
-        return SkillLibrary((store, self.rules), self._canonical)
+        return SkillStore(self._app.skill_places, self.trust)
 
     @cached_property
     def rules(self) -> "RuleStore":

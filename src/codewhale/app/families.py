@@ -212,5 +212,5 @@ def _guiding(app: Container) -> dict[str, Callable[[], object]]:
             lambda session, name: app.guide.activate(app.engine.session(session), name),
             lambda session, name: app.guide.release(app.engine.session(session), name),
         ),
-        "skills": lambda: SkillsCommand(app.services.skills),
+        "skills": lambda: SkillsCommand(app.services.skill_files, app.services.skills, app.skill_places),
     }

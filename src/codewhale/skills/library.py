@@ -12,7 +12,7 @@ from codewhale.skills.always import always_text
 from codewhale.skills.globs import matching
 from codewhale.skills.mentions import mentions, plan_mention, resolve
 from codewhale.skills.model import Activation, LoadedSkill, Skill, SkillList
-from codewhale.skills.restriction import approvals, read_tokens, restriction
+from codewhale.skills.restriction import PreApproval, Token, approvals, read_tokens, restriction
 
 # Descriptions are shortened before skills are left out.
 DESCRIPTION_LIMITS, LISTING_LIMIT = (280, 140, 70), 12_000
@@ -94,6 +94,11 @@ class SkillLibrary:
             return None if data is None or b"\0" in data else data.decode("utf-8")
         except UnicodeDecodeError:
             return None
+
+    def terms(self, skill: Skill) -> tuple[tuple[Token, ...], tuple[PreApproval, ...]]:
+        """What the header of a skill says of tools: those it restricts to, and those it pre-approves."""
+        tools = read_tokens(skill.tools or (), self._canonical)
+        return tools, approvals(skill.name, read_tokens(skill.approved, self._canonical))
 
     def guided(self, skill: Skill, by: By, *, lasts: Literal["turn", "session"] = "turn") -> Guided | None:
         """What activating a skill comes to. Only a person's word carries what it pre-approves."""

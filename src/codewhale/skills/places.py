@@ -30,6 +30,11 @@ class SkillFolder(Struct, frozen=True):
     space: str
     workspace: str = ""
 
+    @property
+    def name(self) -> str:
+        """How a person names it: the same for the folders above a workspace."""
+        return re.sub(r"\A(?:\.\./)+", "", self.shown)
+
 
 class SkillFile(Struct, frozen=True):
     """The file of a skill, its place, its namespace, and the path it is shown by."""

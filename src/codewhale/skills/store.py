@@ -20,6 +20,7 @@ from codewhale.skills.header import read_header, workflow_fault
 from codewhale.skills.model import LoadedSkill, Skill, SkillList
 from codewhale.skills.places import SkillFile, SkillPlaces, skill_files
 from codewhale.skills.reading import FileReader, text_of
+from codewhale.skills.switches import Switches
 
 _SKILLS, _COMPANIONS, _PROBLEMS = 500, 100, 200
 
@@ -28,12 +29,14 @@ class SkillStore:
     def __init__(self, places: SkillPlaces, trust: TrustStore) -> None:
         """`trust` knows which files of workspaces the person has approved."""
         self._places, self._trust = places, trust
-        self._reader = FileReader()
+        self._reader, self._switches = FileReader(), Switches(places.home)
 
     def of(self, workspace: str) -> SkillList:
         skills: dict[str, Skill] = {}
         shadowed: list[Skill] = []
-        problems: list[str] = []
+        off: list[Skill] = []
+        switched = self._switches.read()
+        problems = [switched.problem] if switched.problem else []
         full_names: set[str] = set()
         rows = self._trusted(problems)
         for file in skill_files(self._places.of(os.path.realpath(workspace)), problems):
@@ -45,6 +48,9 @@ class SkillStore:
                 problems += [f"{file.shown}: {note}" for note in notes]
                 continue
             skill = _addressed(skill, full_names)
+            if switched.covers(skill, file.place.name):
+                off.append(skill)
+                continue
             first = skills.setdefault(skill.name, skill)
             if first is not skill:
                 shadowed.append(skill)
@@ -52,7 +58,7 @@ class SkillStore:
                                 f"this one is {skill.full_name}")  # fmt: skip
             if notes:
                 problems.append(f"{skill.path}: loaded anyway: {'; '.join(notes)}")
-        return SkillList(tuple(skills.values()), _bounded(problems), (), tuple(shadowed))
+        return SkillList(tuple(skills.values()), _bounded(problems), tuple(off), tuple(shadowed))
 
     def read(self, skill: Skill) -> LoadedSkill | None:
         """A skill with its text; None where the file is not what it was, or is a rule's."""
