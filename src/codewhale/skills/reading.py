@@ -6,12 +6,13 @@ from hashlib import sha256
 
 from msgspec import Struct
 
+from codewhale.lib.text import told_line
 from codewhale.permissions.markdown_files import read_markdown
 from codewhale.permissions.trust import settled
 from codewhale.skills.model import Skill
 
 FILE_LIMIT = 1 << 20
-_MOST_KNOWN = 2_000
+_MOST_KNOWN, _MOST_PROBLEMS = 2_000, 200
 
 
 class FileReading(Struct, frozen=True):
@@ -49,6 +50,14 @@ def text_of(skill: Skill) -> str | None:
     if data is None or sha256(data).hexdigest() != skill.sha256:
         return None
     return data.decode("utf-8", "replace")
+
+
+def bounded(problems: list[str]) -> tuple[str, ...]:
+    """The lines, safe to show, and how many more there are."""
+    lines = [told_line(line) for line in problems[:_MOST_PROBLEMS]]
+    return (
+        (*lines, f"{len(problems) - _MOST_PROBLEMS} more are left out") if problems[_MOST_PROBLEMS:] else tuple(lines)
+    )
 
 
 def _read(

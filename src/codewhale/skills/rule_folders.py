@@ -6,6 +6,7 @@ from itertools import islice
 
 from msgspec import Struct
 
+from codewhale.permissions.trust import settled
 from codewhale.process.repository import find_repository
 from codewhale.process.sandbox.profiles import beneath
 
@@ -23,6 +24,7 @@ _PLACES: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
     ("windsurf", ".windsurfrules", (), False),
     ("windsurf", ".windsurf/rules", (".md",), False),
     ("cline", ".clinerules", (".md", ".txt"), True),
+    ("cline", ".cline/rules", (".md", ".txt"), True),
 )
 # Folders of Cline's that hold no rules, and folders of others that nobody writes rules in.
 _NOT_CLINE = ("workflows", "hooks", "skills")
@@ -151,14 +153,17 @@ def _nesting(workspace: str, known: KnownFolders, problems: list[str]) -> list[s
             break
         folder, depth = todo.pop()
         try:
-            changed = os.stat(folder).st_mtime_ns
+            info = os.stat(folder)
         except OSError:
             continue
-        if folder not in known or known[folder][0] != changed:
+        found = known.get(folder)
+        if found is None or found[0] != info.st_mtime_ns:
             folders = [entry.name for entry in _entries(folder) if entry.is_dir(follow_symlinks=False)]
             inner = tuple(sorted(name for name in folders if name[0] != "." and name not in _SKIPPED))
-            known[folder] = (changed, inner, ".cursor" in folders or ".windsurf" in folders)
-        _, inner, holds = known[folder]
+            found = (info.st_mtime_ns, inner, ".cursor" in folders or ".windsurf" in folders)
+            if settled(info):
+                known[folder] = found
+        _, inner, holds = found
         if holds and folder != workspace:
             nesting.append(folder)
         if depth < _DEPTH:

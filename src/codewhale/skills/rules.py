@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Callable, Mapping
+import shlex
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from hashlib import sha256
 from typing import Any
@@ -10,12 +11,13 @@ from typing import Any
 from msgspec.structs import replace
 
 from codewhale.lib.bounded import check_nesting
-from codewhale.lib.text import one_line
+from codewhale.lib.text import one_line, scrub_surrogates, told_line
 from codewhale.permissions.markdown_files import HEAD_LIMIT, parse_head, split_head
-from codewhale.permissions.trust import TrustStore
+from codewhale.permissions.trust import Trusted, TrustStore
+from codewhale.protocol.errors import ConfigError
 from codewhale.skills.globs import MOST_EXPANDED, expanded
 from codewhale.skills.model import Activation, LoadedSkill, Skill, SkillList
-from codewhale.skills.reading import FileReader, text_of
+from codewhale.skills.reading import FileReader, bounded, text_of
 from codewhale.skills.rule_folders import KnownFolders, RuleFile, rule_files
 
 WINDSURF_LIMIT = 6_000  # characters of a file of Windsurf's; it leaves out the rest
@@ -42,24 +44,39 @@ class RuleStore:
     def of(self, workspace: str) -> SkillList:
         """The rules of a workspace and of the person, those that win first, each under a name of its own."""
         files = rule_files(workspace, self._home, self._folders)
-        rules, problems, left = dict[str, Skill](), list(files.problems), MOST_EXPANDED
-        trusted = self._trust.all() if any(file.folder for file in files.files) else {}
+        rules, untrusted = dict[str, Skill](), dict[str, Skill]()
+        problems, left = list(files.problems), MOST_EXPANDED
+        trusted = self._trusted(problems) if any(file.folder for file in files.files) else {}
         for file in files.files:
-            read = self._reader.read(file.path, partial(_understood, file))
-            problem, rule = "; ".join(read.notes), read.skill
-            if rule is not None and file.folder:
-                row = trusted.get(file.path)
-                if row is None or row.sha256 != rule.sha256:
-                    problem = f"{_described(rule)}, not trusted; to use it: codewhale trust add {one_line(file.path)}"
-            if rule is not None and not problem:
+            try:
+                rule = self._standing(file, rules.keys() | untrusted.keys())
+                if file.folder and not self._trust.holds(file.path, rule.sha256, trusted):
+                    untrusted[rule.name] = rule
+                    raise ValueError(f"{_described(rule)}, not trusted; to use it: codewhale trust add "
+                                     f"{shlex.quote(file.path)}")  # fmt: skip
                 left -= expanded(rule.globs, rule.program)
-                problem = "" if left >= 0 else f"the rules before it have {MOST_EXPANDED:,} globs, and no more are used"
-            if rule is None or problem:
-                problems.append(f"{one_line(file.shown)}: {problem}")
-            else:
-                name = _name(file, rules)
-                rules[name] = replace(_placed(rule, file), name=name, path=one_line(file.shown))
-        return SkillList(tuple(rules.values()), tuple(problems))
+                if left < 0:
+                    raise ValueError(f"the rules before it have {MOST_EXPANDED:,} globs, and no more are used")
+                rules[rule.name] = rule
+            except ValueError as error:
+                problems.append(f"{file.shown}: {error}")
+        return SkillList(tuple(rules.values()), bounded(problems), untrusted=tuple(untrusted.values()))
+
+    def _trusted(self, problems: list[str]) -> Mapping[str, Trusted]:
+        try:
+            return self._trust.all()
+        except ConfigError as error:
+            problems.append(str(error))
+            return {}
+
+    def _standing(self, file: RuleFile, taken: Collection[str]) -> Skill:
+        """The rule of a file as it stands now. Raises ValueError with why it is none."""
+        if scrub_surrogates(file.path) != file.path:
+            raise ValueError("its path is not UTF-8")
+        read = self._reader.read(file.path, partial(_understood, file))
+        if read.skill is None:
+            raise ValueError("; ".join(read.notes))
+        return replace(_placed(read.skill, file), name=_name(file, taken), path=told_line(file.shown))
 
     def read(self, skill: Skill) -> LoadedSkill | None:
         """A rule with its text; None where its file is no longer what it was, or a skill's."""
@@ -110,7 +127,7 @@ def _understood(file: RuleFile, data: bytes) -> tuple[Skill, tuple[str, ...]]:
     description = one_line(_text(members.get("description")) or (title.group(1) if title else ""), 280)
     rule = Skill(
         "", description, file.shown, file.path, kind="rule",
-        space="user" if not file.folder else "project" if file.program == "codewhale" else file.program,
+        space=f"{file.program}-rules" if file.program != "codewhale" else "rules" if file.folder else "user-rules",
         program=file.program, activation=mode[0], globs=mode[1], folder=file.folder, plan=False, size=len(data),
         sha256=sha256(data).hexdigest(),
     )  # fmt: skip
@@ -218,7 +235,7 @@ def _text(value: object) -> str:
     return value.strip() if isinstance(value, str) else ""
 
 
-def _name(file: RuleFile, taken: Mapping[str, Skill]) -> str:
+def _name(file: RuleFile, taken: Collection[str]) -> str:
     """A name that no other rule has: that of the file, with its folder or a number where it must be."""
     inner = os.path.relpath(file.path, file.within) if file.path != file.within else os.path.basename(file.path)
     stem = re.sub(r"(?:\.instructions)?\.(?:mdc?|txt)$", "", inner.lstrip("."))
