@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from codewhale.headless.headless import Headless, HeadlessOptions, OutputFormat, ProgressLines, outcome
+from codewhale.protocol.decisions import Rule
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import (
     CallFinished,
@@ -20,6 +21,8 @@ from codewhale.protocol.events import (
     RetryCountdown,
     SessionOpened,
     SessionResumed,
+    SkillActivated,
+    SkillReleased,
     TextStreamed,
     TurnFinished,
     TurnStarted,
@@ -30,9 +33,11 @@ from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CommandOutput, Interrupt, OpenSession, RunCommand, SendMessage, StatusView
 from codewhale.protocol.requests import Op, Query
+from codewhale.protocol.scopes import Scope
 
 AT = "2026-01-01T00:00:00.000Z"
 OPENED = SessionOpened(1, "/w", Mode.AGENT, "p", "m")
+MAKE = Rule("allow", "exec_shell", command="make")
 RESUMED = SessionResumed(Mode.AGENT, Authority.HEADLESS)
 
 
@@ -209,6 +214,8 @@ async def test_what_happens_is_told_on_stderr_safely() -> None:
         CallStarted("c1", "exec\u202eshell", '{"command":"echo \\u001b]0;x"}\x1b]0;x\x07', (), "rule"),
         CallFinished("c1", "exec_shell", False, "first\x1b[2J line\nsecond"),
         CallFinished("c2", "read_file", True, "content"),
+        SkillActivated("r\u202e", "r/SKILL.md", "0", "person", scope=Scope(tools=("read_file",)), approved=(MAKE,)),
+        SkillReleased("r"),
         Notice("warning", "mind\rthis"),
         finished(),
     ]
@@ -218,6 +225,8 @@ async def test_what_happens_is_told_on_stderr_safely() -> None:
         "answer interrupted, retry 3 of 4 in 2.0 s: it was cut off",
         '> exec\\u202eshell {"command":"echo \\u001b]0;x"}\\x1b]0;x\\x07',
         "! exec_shell failed: first\\x1b[2J line",
+        "Using skill: r\\u202e (r/SKILL.md); restricts this turn to read_file; pre-approves exec_shell make",
+        "No longer using: r",
         "warning: mind this",
     ]
     assert out.text == "fine\n"

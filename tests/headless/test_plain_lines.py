@@ -16,11 +16,14 @@ from codewhale.protocol.events import (
     Notice,
     RequestSent,
     RetryCountdown,
+    SkillActivated,
+    SkillReleased,
     TextStreamed,
     TurnFinished,
     TurnStarted,
 )
 from codewhale.protocol.messages import Message, Text, ToolCall
+from codewhale.protocol.scopes import Scope
 from support.tuirecord import envelopes
 
 
@@ -103,3 +106,12 @@ def test_what_else_is_told() -> None:
     assert [line for line in lines if "sleep 9" in line][1].startswith("done: job j1")
     assert lines[-1].startswith("done")
     assert all(ord(char) >= 0x20 for line in lines for char in line)
+
+
+def test_a_skill_is_one_line_and_its_text_none() -> None:
+    used = SkillActivated("r", "r/SKILL.md", "0", "person", "session", Scope(tools=("read_file",)))
+    update = ContextAppended("skill:r", "Look twice.\nLook again.")
+    assert told(used, update, SkillReleased("r"), ContextAppended("skill:r", "It is off.")) == [
+        "Using skill: r (r/SKILL.md); restricts the session to read_file until /skill off",
+        "No longer using: r",
+    ]

@@ -1,6 +1,7 @@
 """The status lines as they are drawn."""
 
 from pathlib import Path
+from typing import Literal
 
 import pytest
 from rich.cells import cell_len
@@ -24,7 +25,11 @@ from codewhale.protocol.events import (
     ReasoningStreamed,
     RequestSent,
     RetryCountdown,
+    Rewound,
     SessionOpened,
+    SessionResumed,
+    SkillActivated,
+    SkillReleased,
     TextStreamed,
     TurnFinished,
     TurnStarted,
@@ -32,6 +37,7 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import RunCommand, RunShell, StatusView
+from codewhale.protocol.scopes import Scope
 from codewhale.protocol.stream import Usage
 from codewhale.protocol.views import ContextView, WorkspaceRow
 from codewhale.testing import FakeClock
@@ -276,3 +282,33 @@ def test_the_cost_is_that_of_the_session_and_of_all_its_agents() -> None:
     for envelope in envelopes(events):
         facts.take(envelope)
     assert facts.cost == 1.25
+
+
+def restricting(name: str, lasts: Literal["turn", "session"]) -> SkillActivated:
+    return SkillActivated(name, f"{name}/SKILL.md", "0", "person", lasts, Scope(tools=("read_file",)))
+
+
+RESUMED = SessionResumed(Mode.AGENT, Authority.PERSON)
+END = TurnFinished(1, "done")
+
+
+@pytest.mark.parametrize(
+    ("events", "names"),
+    [
+        ((TurnStarted(1), restricting("a", "turn")), "a"),
+        ((TurnStarted(1), restricting("a", "turn"), END), ""),
+        ((TurnStarted(1), restricting("a", "turn"), RESUMED), ""),
+        ((restricting("a", "session"), TurnStarted(1), restricting("b", "turn")), "a, b"),
+        ((restricting("a", "session"), TurnStarted(1), END, RESUMED), "a"),
+        ((restricting("a", "session"), SkillReleased("a")), ""),
+        ((TurnStarted(1), SkillActivated("guides", "g/SKILL.md", "0", "person")), ""),
+        ((TurnStarted(1), END, restricting("a", "session"), Rewound(1)), ""),
+        ((TurnStarted(1), END, restricting("a", "session"), Rewound(1), Rewound(1, back=True)), "a"),
+    ],
+)
+@pytest.mark.parametrize("width", [80, 120])
+async def test_skills_that_restrict_the_tools_are_named_as_long_as_they_do(
+    width: int, events: tuple[Event, ...], names: str
+) -> None:
+    lines = await shown(width, EVENTS[0], *events)
+    assert f"  skill {names}  " in lines[-1] if names else "skill" not in lines[-1]

@@ -40,7 +40,7 @@ class SkillCommand:
         event = guided.event
         parts = [f"{event.name} ({one_line(event.path, 200)}) is active until /skill off."]
         if event.scope is not None:
-            parts.append(f"It restricts the tools to: {', '.join(event.scope.tools or ()) or 'none'}.")
+            parts.append(f"It restricts the tools to: {event.scope.shown or 'none'}.")
         if event.approved:
             parts.append(f"It pre-approves: {', '.join(rule.shown for rule in event.approved)}.")
         return CommandOutput(" ".join(parts))

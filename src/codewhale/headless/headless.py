@@ -10,6 +10,8 @@ from msgspec import Struct
 from codewhale.display.client import Client
 from codewhale.display.lines import envelope_line, object_line
 from codewhale.display.setup import is_command
+from codewhale.display.transcript.blocks import note_of, note_text
+from codewhale.display.words import Words
 from codewhale.lib.clock import rfc3339
 from codewhale.lib.text import one_line, sanitise, scrub_surrogates
 from codewhale.protocol.children import ListChildren
@@ -26,6 +28,8 @@ from codewhale.protocol.events import (
     RetryCountdown,
     SessionOpened,
     SessionResumed,
+    SkillActivated,
+    SkillReleased,
     TurnFinished,
     TurnStarted,
     is_durable,
@@ -61,6 +65,8 @@ class ProgressLines:
         match event:
             case ChildOpened(child=child, name=name):
                 self._children[child] = name
+            case SkillActivated():
+                limit = CHILD_LIMIT
             case ChildClosed(child=child):
                 used = f"{event.steps} steps, {event.usage.input + event.usage.output:,} tokens"
                 limit = CHILD_LIMIT
@@ -90,6 +96,9 @@ def _text(event: Event) -> str:
             return f"job {event.job_id} {event.status.lower()} after {event.seconds:.1f} s"
         case ChildOpened():
             return f"> agent {event.name}{f' ({event.role})' if event.role else ''}: {event.objective}"
+        case SkillActivated() | SkillReleased():
+            note = note_of(event)
+            return note_text(Words(), note) if note is not None else ""
         case _:
             return ""
 

@@ -34,6 +34,12 @@ class Scope(Struct, frozen=True, omit_defaults=True):
         return not self.paths or any(path == one or path.startswith(one + "/") for one in self.paths)
 
     @property
+    def shown(self) -> str:
+        """The tools that may be called, with what their commands are bound to; "" for none."""
+        bound = {tool: f"{tool} ({', '.join(patterns)})" for tool, patterns in self.lines}
+        return ", ".join(bound.get(tool, tool) for tool in self.tools or ())
+
+    @property
     def reads_only(self) -> bool:
         return set(self.effects) <= {Effect.READS}
 

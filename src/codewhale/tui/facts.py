@@ -33,8 +33,11 @@ from codewhale.protocol.events import (
     ReasoningStreamed,
     RequestSent,
     RetryCountdown,
+    Rewound,
     SessionOpened,
     SessionResumed,
+    SkillActivated,
+    SkillReleased,
     TextStreamed,
     TurnFinished,
     TurnStarted,
@@ -53,7 +56,8 @@ class SessionFacts:
     """Every field is for reading. `doing` is the key of what is waited for ("" when idle) and `subject` its name,
     `since` when it began by `clock`; `context_used` and `context_room` are tokens, 0 where unknown; `hit` is the share
     of the last prompt that the provider's cache knew, None where unknown; `again_at` is when a call is sent again,
-    `heard` when the model last sent something, `denied_at` when an approval that nobody answers is denied."""
+    `heard` when the model last sent something, `denied_at` when an approval that nobody answers is denied;
+    `skills` are those that restrict the tools, with how long."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -76,6 +80,9 @@ class SessionFacts:
         self.queue = 0
         self.jobs: dict[str, str] = {}
         self.children: dict[str, str] = {}
+        self.skills: dict[str, str] = {}
+        self._skills_before: dict[int, dict[str, str]] = {}  # by turn
+        self._rewound: list[dict[str, str]] = []
         self._costs: dict[str, float] = {}  # what children have cost
         self._own_cost: float | None = None
         self._asked_by: dict[str, str] = {}  # what children have asked: it outlasts a turn
@@ -174,6 +181,7 @@ class SessionFacts:
             case SessionResumed(mode=mode):
                 self._turns = False
                 self._idle()
+                self._keep_skills()
                 self.mode, self.queue = mode.value, 0
                 self.jobs.clear()
                 self.children.clear()
@@ -184,6 +192,15 @@ class SessionFacts:
                 self.provider, self.model = provider, model
             case ApprovalChanged(approval=approval) if self._latest > self._viewed:
                 self.approval, self._chosen = approval.value, self._latest
+            case SkillActivated(name=name, scope=scope, lasts=lasts) if scope is not None:
+                self.skills[name] = lasts
+            case SkillReleased(name=name):
+                self.skills.pop(name, None)
+            case Rewound(back=True):
+                self.skills = self._rewound.pop() if self._rewound else self.skills
+            case Rewound(turn=turn):
+                self._rewound.append(self.skills)
+                self.skills = dict(self._skills_before.get(turn, self.skills))
             case EffortChanged(effort=effort):
                 self.effort = effort
             case Compacted(tokens_after=tokens):
@@ -192,9 +209,14 @@ class SessionFacts:
                 return False
         return True
 
+    def _keep_skills(self) -> None:
+        self.skills = {name: lasts for name, lasts in self.skills.items() if lasts == "session"}
+
     def _turn(self, event: Event) -> bool:
         match event:
-            case TurnStarted():
+            case TurnStarted(turn=turn):
+                self._skills_before[turn] = dict(self.skills)
+                self._rewound.clear()
                 self._idle()
                 self._turns = True
                 self.turn_since = self._clock()
@@ -202,6 +224,7 @@ class SessionFacts:
             case TurnFinished():
                 self._turns = False
                 self._idle()
+                self._keep_skills()
                 self._name_calls()
             case RequestSent(request=request, purpose=purpose):
                 self._purposes[request] = purpose

@@ -220,6 +220,7 @@ class Status(TagLine):
                 "muted" if held else "warning",
                 6,
             ),
+            (words("status.skill", names=one_line(", ".join(facts.skills), 32)) if facts.skills else "", "warning", 0),
         ]
 
     def _figures(self) -> list[Piece]:

@@ -5,6 +5,7 @@ import pytest
 from codewhale.display.transcript.blocks import NoteBlock, note_of
 from codewhale.display.transcript.drawing import lines_of
 from codewhale.display.words import LANGUAGES, Words
+from codewhale.protocol.decisions import Rule
 from codewhale.protocol.events import (
     AnswerDropped,
     BudgetChanged,
@@ -21,12 +22,17 @@ from codewhale.protocol.events import (
     ResultsPruned,
     SessionOpened,
     SessionResumed,
+    SkillActivated,
+    SkillReleased,
     ToolActivated,
 )
 from codewhale.protocol.messages import Message, ResultPart, Text
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Limits
+from codewhale.protocol.scopes import Scope
 
+HISTORY = Scope(tools=("read_file", "exec_shell"), lines=(("exec_shell", ("git log *",)),))
+CHECKS = (Rule("allow", "exec_shell", command="make"),)
 LINES: list[tuple[Event, str]] = [
     (SessionOpened(1, "/p", Mode.AGENT, "deepseek", "v4"), "· v4 (deepseek) in /p"),
     (
@@ -54,6 +60,19 @@ LINES: list[tuple[Event, str]] = [
     (BudgetChanged(Limits(tokens=5_000)), "· session budget: 5000 tokens"),
     (BudgetChanged(Limits()), "· session budget: none"),
     (ToolActivated("grep", 1_200), "· tool grep activated (1,200 bytes)"),
+    (
+        SkillActivated("py", ".cursor/rules/py.mdc\x1b[2J", "0", "file"),
+        "· Using rule: py (.cursor/rules/py.mdc\\x1b[2J)",
+    ),
+    (
+        SkillActivated("r", "s/SKILL.md", "0", "person", scope=HISTORY),
+        "· Using skill: r (s/SKILL.md); restricts this turn to read_file, exec_shell (git log *)",
+    ),
+    (
+        SkillActivated("r", "SKILL.md", "0", "person", "session", Scope(tools=()), CHECKS),
+        "· Using skill: r (SKILL.md); restricts the session to no tool until /skill off; pre-approves exec_shell make",
+    ),
+    (SkillReleased("r"), "· No longer using: r"),
     (Notice("error", "It [bold]broke[/bold]"), "✗ It [bold]broke[/bold]"),
 ]
 

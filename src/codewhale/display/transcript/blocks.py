@@ -6,7 +6,9 @@ from typing import Any
 
 from msgspec import Struct, field
 
+from codewhale.display.text import clean, one_row
 from codewhale.display.transcript.splitting import Opening, Splitter
+from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import Block as Display
 from codewhale.protocol.events import (
@@ -26,6 +28,8 @@ from codewhale.protocol.events import (
     ResultsPruned,
     SessionOpened,
     SessionResumed,
+    SkillActivated,
+    SkillReleased,
     ToolActivated,
     UnknownEvent,
 )
@@ -35,7 +39,7 @@ WAITING, ASKING, RUNNING, DONE, FAILED = "waiting", "asking", "running", "done",
 PART = 6_000
 # Reasons of edges whose own event has a line.
 _TOLD = frozenset({"rewind", "pruned", "compaction", "compaction undone", "model", "effort", "activation"})
-_MOST_DETAIL = 20_000
+_MOST_DETAIL, _MOST_TOOLS = 20_000, 240
 
 
 class TranscriptBlock(Struct, gc=False):
@@ -138,11 +142,13 @@ class Work(TranscriptBlock, gc=False):
 
 
 class NoteBlock(TranscriptBlock, gc=False):
-    """One line that says what changed. `key` names its words, and "" is for text as it came; `detail` is folded. What
-    was `asked` for by the person is folded only where it is very long."""
+    """One line that says what changed. `key` names its words, and "" is for text as it came; `also` are further words
+    of the line, by key, with what they are about; `detail` is folded. What was `asked` for by the person is folded only
+    where it is very long."""
 
     key: str = ""
     values: dict[str, Any] = field(default_factory=dict)
+    also: tuple[tuple[str, str], ...] = ()
     text: str = ""
     level: str = "info"
     code: str = ""
@@ -229,6 +235,15 @@ def note_of(event: Any) -> NoteBlock | None:
     return None if make is None else make(event)
 
 
+def note_text(words: Words, block: NoteBlock) -> str:
+    """What the line of a note says, in words."""
+    if not block.key:
+        return clean(block.text)
+    safe = {name: one_row(value) if isinstance(value, str) else value for name, value in block.values.items()}
+    also = (words(f"transcript.note_{key}", what=what or words("transcript.nothing")) for key, what in block.also)
+    return words(f"transcript.note_{block.key}", **safe) + "".join(also)
+
+
 def _opened(event: SessionOpened) -> NoteBlock:
     values = {"model": event.model, "provider": event.provider, "folder": event.workspace}
     if event.parent:
@@ -272,6 +287,18 @@ def _budget(event: BudgetChanged) -> NoteBlock:
     return NoteBlock(key="budget", values={"limits": said}) if said else NoteBlock(key="unbounded")
 
 
+def _skill(event: SkillActivated) -> NoteBlock:
+    """A skill has its file named SKILL.md; a rule any other name."""
+    also = []
+    if event.scope is not None:
+        also.append((f"restricts_{event.lasts}", one_line(event.scope.shown, _MOST_TOOLS)))
+    if event.approved:
+        also.append(("approves", one_line(", ".join(rule.shown for rule in event.approved), _MOST_TOOLS)))
+    values = {"name": one_line(event.name, 130), "path": one_line(event.path, 300)}
+    kind = "skill" if event.path.endswith("SKILL.md") else "rule"
+    return NoteBlock(key=kind, values=values, also=tuple(also))
+
+
 _NOTES: dict[type, Callable[[Any], NoteBlock | None]] = {
     SessionOpened: _opened,
     SessionResumed: _resumed,
@@ -286,6 +313,8 @@ _NOTES: dict[type, Callable[[Any], NoteBlock | None]] = {
     ModelChanged: lambda event: NoteBlock(key="model", values={"model": event.model, "provider": event.provider}),
     FolderAdded: lambda event: NoteBlock(key="folder_added", values={"path": one_line(event.path, 300)}),
     FolderRemoved: lambda event: NoteBlock(key="folder_removed", values={"path": one_line(event.path, 300)}),
+    SkillActivated: _skill,
+    SkillReleased: lambda event: NoteBlock(key="skill_released", values={"name": one_line(event.name, 130)}),
     EffortChanged: lambda event: NoteBlock(
         key="effort" if event.effort else "own_effort", values={"effort": event.effort}
     ),

@@ -17,6 +17,7 @@ from codewhale.display.transcript.blocks import (
     TranscriptBlock,
     Work,
     Writing,
+    note_text,
 )
 from codewhale.display.transcript.calls import call_text
 from codewhale.display.transcript.cards import OPENED, CardDrawer, DrawOptions, state_text, time_text
@@ -223,7 +224,7 @@ class Drawer:
     def _note(self, block: NoteBlock, view: DrawOptions) -> list[StyledLine]:
         if block.key == "told" and not view.opened:
             return []
-        said = self._words(f"transcript.note_{block.key}", **_safe(block.values)) if block.key else clean(block.text)
+        said = note_text(self._words, block)
         mark, style = _LEVELS.get(block.level, ("· ", "muted"))
         if block.detail:
             mark = "▾ " if view.opened else "▸ "
@@ -333,7 +334,3 @@ def _asked_rows(block: AskRecord, name: str, text: str) -> list[str]:
     if block.kind == "question":
         return [*(safe_rows(name) if name else ()), *(f"→ {row}" for row in safe_rows(text) if text)]
     return safe_rows(text) if text else []
-
-
-def _safe(values: dict[str, Any]) -> dict[str, Any]:
-    return {key: one_row(value) if isinstance(value, str) else value for key, value in values.items()}
