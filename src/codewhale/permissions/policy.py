@@ -129,6 +129,9 @@ NETWORK, OFFLINE, TOOLCHAINS = "network", "offline", "home:toolchains"
 LINES = frozenset({"exec_shell", "task_shell_start", "task_gate_run"})
 # Lines that nobody can take in, and so nobody can allow for good.
 _UNREAD = frozenset(("shell.tangle", "shell.length", "shell.bytes"))
+# Rows of skills, and what none of them pre-approves.
+_SKILLS = "permissions.skill."
+_NO_SKILLS = _UNREAD | {"shell.secret-read", "shell.outside"}
 _ORDER = {"deny": 0, "ask": 1, "allow": 2}
 # Whose build caches a package manager fills.
 _CACHES = {
@@ -227,7 +230,10 @@ class Policy:
 
         view = RuleFacts(analyse, lambda subject: self._inputs.paths(subject, request))
         opinions = [opinion for opinion in request.opinions if opinion.verdict]
-        opinions += self._rules.opinions(request, view) + grants.opinions(request, view)
+        opinions += self._rules.opinions(request, view)
+        for one in grants.opinions(request, view):
+            if not (one.rule.startswith(_SKILLS) and _always_asked(request, view)):
+                opinions.append(one)
         opinions += self._floor(request, view)
         heard = self._heard(request, view)
         if heard is not None:
@@ -464,6 +470,13 @@ def _fetches(request: DecisionRequest, judged: "list[ShellJudgement]") -> bool:
     that surely need it."""
     reaching = [one for one in judged if not _yolo(request) or one.rule == "shell.network"]
     return any(set(command.argv[:1]) - _INSTALLERS for one in reaching for command in one.commands)
+
+
+def _always_asked(request: DecisionRequest, view: RuleFacts) -> bool:
+    """Whether a call is asked about whatever a skill pre-approves: one of a session that has read what others wrote,
+    or one that reads secrets, leaves the workspace, or names a protected path."""
+    commands = [subject for subject in request.subjects if isinstance(subject, CommandSubject)]
+    return request.tainted or any(view.analyse(one).rule in _NO_SKILLS or _guarded(one) for one in commands)
 
 
 def _guarded(subject: CommandSubject) -> str:

@@ -75,10 +75,11 @@ def _other_line(
 ) -> str:
     """What a command line may consist of that does not; "" where it does."""
     for tool, patterns in scope.lines:
-        if tool == request.tool:
-            for subject in request.subjects:
-                if why := _not_of(patterns, subject, request, analyse):
-                    return f"only commands of these forms: {', '.join(patterns)}. {why}"
+        for subject in request.subjects:
+            typed = isinstance(subject, JobSubject) and subject.text  # whichever tool began the job
+            why = _not_of(patterns, subject, request, analyse) if typed or tool == request.tool else ""
+            if why:
+                return f"only commands of these forms: {', '.join(patterns)}. {why}"
     return ""
 
 

@@ -7,6 +7,7 @@ from msgspec import Struct
 from codewhale.protocol.tools import Effect
 
 EVERYTHING = tuple(Effect)
+_WILD = frozenset("*?[")
 
 
 class Scope(Struct, frozen=True, omit_defaults=True):
@@ -51,12 +52,21 @@ def within(scope: Scope, owner: Scope | None) -> Scope:
     effects = tuple(effect for effect in scope.effects if effect in owner.effects)
     tools = owner.tools if scope.tools is None else scope.tools
     if scope.tools is not None and owner.tools is not None:
-        tools = tuple(one for one in scope.tools if owner.names(one))
-        tools += tuple(one for one in owner.tools if one not in tools and scope.names(one))
+        tools = tuple(one for one in scope.tools if _covers(owner, one))
+        tools += tuple(one for one in owner.tools if one not in tools and _covers(scope, one))
     without = tuple(dict.fromkeys((*owner.without, *scope.without)))
     lines = tuple(dict.fromkeys((*owner.lines, *scope.lines)))
     skills = tuple(dict.fromkeys((*owner.skills, *scope.skills)))
     return Scope(scope.role or owner.role, effects, tools, without, _shared(scope.paths, owner.paths), lines, skills)
+
+
+def _covers(scope: Scope, tool: str) -> bool:
+    """Whether all that a name or pattern stands for may be called. Of a pattern that is sure for itself and for one
+    that begins as it does."""
+    if not _WILD.intersection(tool):
+        return scope.names(tool)
+    plain = (one for one in scope.tools or () if one == tool or not _WILD.intersection(one[:-1]))
+    return any(one == tool or (one[-1:] == "*" and tool.startswith(one[:-1])) for one in plain)
 
 
 def _shared(own: tuple[str, ...], owner: tuple[str, ...]) -> tuple[str, ...]:

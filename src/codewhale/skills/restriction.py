@@ -12,7 +12,7 @@ from codewhale.permissions.prefixes import offered
 from codewhale.protocol.decisions import Rule
 from codewhale.protocol.scopes import Scope
 
-_TOKEN = re.compile(r"(?P<name>[^\s(),]+)(?:\((?P<pattern>[^()]*)\))?")
+_TOKEN = re.compile(r"(?P<name>[^\s(),]+)(?:\((?P<pattern>[^()]*[^()\s][^()]*)\))?")
 # What other programs call our tools, where a repair of the call would not know it by the name alone.
 FOREIGN = {
     "Agent": ("agent_open", "agent_eval", "agent_close"),
@@ -37,8 +37,8 @@ FOREIGN = {
 }
 # The tools that run command lines, whose pattern is one of commands.
 COMMANDS = frozenset(("exec_shell", "task_shell_start"))
-# Those that run a project's own programs and show no command.
-TESTS = frozenset(("run_tests", "run_verifiers"))
+# That runs a project's own tests; run_verifiers runs any program that a call names.
+TESTS = "run_tests"
 _MOST = 200
 
 
@@ -75,19 +75,21 @@ def read_tokens(tokens: Iterable[str], canonical: Callable[[str], str]) -> tuple
 
 def _pattern(written: str) -> str:
     """`git log:*` and `git log *` are commands that begin so, "*" is any."""
-    text = " ".join(written.split())
+    text = written.strip()
     if text in ("*", ":*"):
         return "*"
     return text.removesuffix(":*") + " *" if text.endswith(":*") else text
 
 
 def restriction(name: str, tokens: Iterable[Token]) -> Scope:
-    """What a skill leaves of the tools: those it names, command lines by their patterns. A token that names no tool
-    leaves nothing."""
+    """What a skill leaves of the tools: those it names, command lines by their patterns. A token that names no tool, or
+    has a pattern that cannot be held to, leaves nothing."""
     tools: dict[str, None] = {}
     lines: dict[str, list[str]] = {}
     whole: set[str] = set()
     for token in tokens:
+        if token.pattern not in ("", "*") and not COMMANDS.intersection(token.tools):
+            continue
         for tool in token.tools:
             tools[tool] = None
             if tool in COMMANDS:
@@ -109,15 +111,17 @@ def _approval(name: str, token: Token) -> PreApproval:
         return PreApproval(token, problem="names no tool")
     command = next((tool for tool in token.tools if tool in COMMANDS), "")
     if not command:
-        tests = [tool for tool in token.tools if tool in TESTS]
-        if not tests or token.pattern:
+        if token.tools != (TESTS,) or token.pattern:
             return PreApproval(token, problem="decided by the mode, as without the skill")
-        return PreApproval(token, tuple(Rule("allow", tool=tool, reason=name, source="skill") for tool in tests))
+        return PreApproval(token, (Rule("allow", TESTS, reason=name, source="skill"),))
     if token.pattern in ("", "*"):
         return PreApproval(token, problem="names no command")
+    if len(token.pattern.splitlines()) > 1:
+        return PreApproval(token, problem="is more than one line")
     if not token.pattern.endswith("*"):
         return PreApproval(token, (Rule("allow", command, command_exact=token.pattern, reason=name, source="skill"),))
-    prefix = token.pattern.removesuffix("*").strip()
-    if offered(tuple(prefix.split())) != prefix:
+    first = tuple(token.pattern.removesuffix("*").split())
+    prefix = " ".join(first)
+    if offered(first) != prefix:
         return PreApproval(token, problem=f"{prefix} can run, remove or send anything; name the whole command")
     return PreApproval(token, (Rule("allow", command, command=prefix, reason=name, source="skill"),))
