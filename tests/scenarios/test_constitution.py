@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from support.program import codewhale_program, scripted
-from support.repos import write
+from support.repos import make_repo, write
 
 WRITE = '{"calls":[{"name":"write_file","arguments":{"path":"gen/a.txt","content":"x\\n"}}]}'
 LAW = {"protected_invariants": [{"text": "made by make", "paths": ["gen/**"], "action": "block"}]}
@@ -47,3 +47,29 @@ def test_the_flag_lets_a_clause_through_once_and_a_wrong_one_is_named(tmp_path: 
     assert "GEN of the project's constitution was let through once" in done.stderr
     wrong = codewhale_program(tmp_path, "exec", "-w", str(work), "--allow-clause", "C1", "hi")
     assert wrong.returncode == 2 and "no clause 'C1'" in wrong.stderr and "those that block are GEN" in wrong.stderr
+
+
+def test_the_end_of_a_turn_and_its_receipt_say_what_was_not_verified(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    rows = [{"id": "T", "text": "the tests pass", "command": "sh check.sh"}, "Think."]
+    law = json.dumps({"verification_policy": {"before_claiming_done": rows}})
+    make_repo(work, {".codewhale/constitution.json": law, "check.sh": "exit 0\n", "a.txt": "a\n"})
+    assert codewhale_program(tmp_path, "trust", "add", "-w", str(work)).returncode == 0
+    run = ("exec", "-w", str(work), "--yolo", "--output-format")
+    edit = WRITE.replace("gen/a.txt", "a.txt")
+    change = '{"calls":[{"name":"exec_shell","arguments":{"command":"sh check.sh && echo b > b.txt"}}]}'
+    check = '{"calls":[{"name":"exec_shell","arguments":{"command":"true && sh check.sh"}}]}'
+    done = '{"text":"done"}'
+    scripted(tmp_path, edit, done)
+    shown = codewhale_program(tmp_path, *run, "text", "hi")
+    assert "Not verified since the last change" in shown.stderr and "sh check.sh (T: the tests pass)" in shown.stderr
+    scripted(tmp_path, edit, check, change, done)
+    missing = json.loads(codewhale_program(tmp_path, *run, "json", "hi").stdout)
+    assert missing["unverified"] == [{"clause": "T", "text": "the tests pass", "command": "sh check.sh"}]
+    assert list(missing)[5:9] == ["tools", "changes", "unverified", "usage"]
+    resume = ("--resume", missing["session_id"])
+    scripted(tmp_path, done)
+    assert json.loads(codewhale_program(tmp_path, *run, "json", *resume, "hi").stdout)["unverified"] != []
+    scripted(tmp_path, check, done)
+    shown = codewhale_program(tmp_path, *run, "json", *resume, "hi")
+    assert json.loads(shown.stdout)["unverified"] == [] and "Not verified" not in shown.stderr

@@ -216,6 +216,10 @@ class NoTexts:
         """No map."""
         return ""
 
+    def unverified(self, session: Session) -> list[dict[str, str]] | None:
+        """Nothing that wants verification."""
+        return None
+
 
 class NoSkills:
     """A workspace without skills and rules."""

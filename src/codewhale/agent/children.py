@@ -36,6 +36,7 @@ from codewhale.session.accounting import Accounts
 from codewhale.session.session import Session
 from codewhale.session.state import ChildState
 from codewhale.session.store import SessionStore
+from codewhale.session.work import WorkState
 
 _STOP_SECONDS = 2.0
 _ARGUMENTS = 2_000  # characters of a call's arguments that people are shown something of
@@ -119,7 +120,7 @@ class Children:
             if running.watch is not None:
                 running.watch.cancel()
                 failed = Outcome("failed", "", f"It could not begin: {error or 'stopped'}")
-                self._end(owner, self._over(running, failed), child.accounts)
+                self._end(owner, self._over(running, failed), child.accounts, child.state.work)
             await self._engine.close(child.id)
             raise
         return self._view(running)
@@ -165,7 +166,7 @@ class Children:
                     return
         except Exception as error:
             fault = Outcome("failed", "", f"A fault in CodeWhale itself ({type(error).__name__}: {error}).")
-            self._end(running.owner, self._over(running, fault), child.accounts)
+            self._end(running.owner, self._over(running, fault), child.accounts, child.state.work)
         finally:
             child.fanout.unsubscribe(listener)
             if self._running.get(child.id) is running:
@@ -222,13 +223,13 @@ class Children:
         running.closing = True
         with contextlib.suppress(SessionError):
             await self._engine.close(child.id)
-        self._end(running.owner, view, child.accounts)
+        self._end(running.owner, view, child.accounts, child.state.work)
         return True
 
     def _over(self, running: _Running, outcome: Outcome) -> ChildView:
         return replace(self._view(running), status=outcome.status, answer=outcome.answer, error=outcome.error, doing="")
 
-    def _end(self, owner: Session, view: ChildView, accounts: Accounts, *, wake: bool = True) -> None:
+    def _end(self, owner: Session, view: ChildView, accounts: Accounts, work: WorkState, *, wake: bool = True) -> None:
         """Record an end in the owner's log, and let its conversation be told."""
         self._ended[view.session] = view
         self._running.pop(view.session, None)
@@ -236,7 +237,7 @@ class Children:
         with contextlib.suppress(SessionError):  # the owner is being closed: it is told when it is opened again
             known = owner.state.children.get(view.session)
             if known is not None and known.ended is None:
-                owner.emit(closed(view, accounts))
+                owner.emit(closed(view, accounts, work))
             failpoints.hit("child.end")
             text = Text(report_text(view), source="harness")
             message = MessageAdded(Message("user", (text,)), child=view.session)
@@ -278,7 +279,7 @@ class Children:
         if (running := self._running.get(session)) is not None:
             return self._view(running)
         if session not in self._ended:
-            self._ended[session] = self._from_log(session, state)[0]
+            self._ended[session] = self._from_log(session, state, owner)[0]
         return replace(self._ended[session], reported=state.reported)
 
     def _view(self, running: _Running) -> ChildView:
@@ -293,20 +294,21 @@ class Children:
             doing=waits or running.doing, **_used(child.accounts),
         )  # fmt: skip
 
-    def _from_log(self, session: str, state: ChildState) -> tuple[ChildView, Accounts]:
-        """How a child of an earlier process stands, and what it has used."""
+    def _from_log(self, session: str, state: ChildState, owner: Session) -> tuple[ChildView, Accounts, WorkState]:
+        """How a child of an earlier process stands, and what it has used and changed."""
         opened = state.opened
         view = ChildView(session, opened.name, opened.role, opened.objective, "interrupted", opened.kind)
         view = replace(view, forked=opened.forked, task=opened.turn)
         try:
             child, accounts = fold(self._store.read(session))
         except SessionError as error:
-            return replace(view, status="failed", error=f"Its log cannot be read: {error}"), Accounts()
+            return replace(view, status="failed", error=f"Its log cannot be read: {error}"), Accounts(), WorkState()
         outcome = outcome_of(child, False)
         outcome = fitting(outcome, misfit(outcome, opened.schema))
         status = outcome.status if state.ended is None else state.ended.status
         view = replace(view, status=status, answer=outcome.answer, error=outcome.error)
-        return replace(view, model=child.model, folder=child.workspace, **_used(accounts)), accounts
+        folder = "" if child.workspace == owner.state.workspace else child.workspace
+        return replace(view, model=child.model, folder=folder, **_used(accounts)), accounts, child.work
 
     # ------------------------------------------------------------------ waiting
 
@@ -396,8 +398,8 @@ class Children:
         for session, state in list(owner.state.children.items()):
             if state.reported or session in self._running:
                 continue
-            view, accounts = await asyncio.to_thread(self._from_log, session, state)
-            self._end(owner, view, accounts, wake=False)
+            view, accounts, work = await asyncio.to_thread(self._from_log, session, state, owner)
+            self._end(owner, view, accounts, work, wake=False)
 
     async def _forget(self, session: str) -> None:
         """A session closes: those that worked for it have been closed before it."""

@@ -5,6 +5,7 @@ from collections.abc import Iterable
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from codewhale.agent.roles import ChildRole
 from codewhale.catalog.schema import check
@@ -14,6 +15,7 @@ from codewhale.protocol.events import ChildClosed, Envelope
 from codewhale.protocol.ops import SendMessage
 from codewhale.session.accounting import Accounts
 from codewhale.session.state import SessionState
+from codewhale.session.work import WorkState
 
 SUMMARY_LIMIT = 240
 FORM = """Answer with these sections, each under its name in capitals, "none" where there is nothing:
@@ -51,11 +53,12 @@ def fold(events: Iterable[Envelope]) -> tuple[SessionState, Accounts]:
     return state, accounts
 
 
-def closed(view: ChildView, accounts: Accounts) -> ChildClosed:
-    """The record of an end, with what the child has used."""
+def closed(view: ChildView, accounts: Accounts, work: WorkState) -> ChildClosed:
+    """The record of an end, with what the child has used, and changed where it worked in its owner's workspace."""
     used = accounts.with_children({})
     steps, line = view.steps, summary_line(view)
-    return ChildClosed(view.session, view.status, line, view.name, steps, used.calls, used.as_one())
+    end = ChildClosed(view.session, view.status, line, view.name, steps, used.calls, used.as_one())
+    return end if view.folder else replace(end, changes=work.changes, passed=tuple(work.passed))
 
 
 def outcome_of(state: SessionState, stopped: bool) -> Outcome:

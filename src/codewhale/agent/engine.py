@@ -282,7 +282,10 @@ class Engine:
             turn.wind_up()
             if timer is not None:
                 timer.cancel()
-        result = loop.report.result(ending.status, "" if ending.status == "done" else ending.reason)
+        missing = self._factory.unverified(session)
+        if missing and session.state.work.changes != session.state.work.told and not session.state.owner:
+            session.notice("warning", _missing(missing), "unverified")
+        result = loop.report.result(ending.status, "" if ending.status == "done" else ending.reason, missing)
         await self._finish(live, turn, TurnFinished(session.state.turns, ending.status, ending.reason, result))
 
     async def _finish(self, live: LiveSession, turn: Turn, end: TurnFinished) -> None:
@@ -320,6 +323,12 @@ def _record_end(turn: Turn, end: TurnFinished) -> None:
     except StorageFullError:
         turn.session.close_calls(broken)  # the refusal made room
         turn.session.emit(end)
+
+
+def _missing(unverified: list[dict[str, str]]) -> str:
+    """What a person is told of a turn that changed files, and after which it was not verified as it should be."""
+    rows = (f"{row['command']} ({': '.join(filter(None, (row['clause'], row['text'])))})" for row in unverified)
+    return f"Not verified since the last change, as the project's constitution wants: {'; '.join(rows)}"
 
 
 def _swallow_cancellation() -> None:

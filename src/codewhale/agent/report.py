@@ -51,8 +51,9 @@ class Report:
     def denied(self) -> bool:
         return bool(self._denied)
 
-    def result(self, status: Status, error: str) -> dict[str, object]:
-        """The object, with fields in the documented order."""
+    def result(self, status: Status, error: str, unverified: list[dict[str, str]] | None = None) -> dict[str, object]:
+        """The object, with fields in the documented order; `unverified` where the project's constitution wants
+        something to have succeeded."""
         changes = [
             {"path": change.path, "before_sha256": change.before, "after_sha256": change.after}
             for change in self._changes.values()
@@ -66,6 +67,7 @@ class Report:
             "answer": self.answer,
             "tools": self._tools,
             "changes": changes,
+            **({"unverified": unverified} if unverified is not None else {}),
             "usage": self._session.accounts.with_children({}).since(self._before).as_usage(),
             "error": error or None,
         }

@@ -99,6 +99,9 @@ class HeadTexts(Protocol):
     def codemap(self, workspace: str) -> str:
         """The map of its code; "" where there is none."""
 
+    def unverified(self, session: Session) -> list[dict[str, str]] | None:
+        """The clauses that want something which has not succeeded since the last change; None where none does."""
+
 
 class SessionDefaults(Struct, frozen=True):
     """What is configured for the sessions of a workspace. `route(provider)` gives the provider and model that are
@@ -366,6 +369,9 @@ class SessionFactory:
     def updates(self, session: Session) -> tuple[ContextAppended, ...]:
         """What to tell the model at the beginning of a turn: each source that stands otherwise than it was told."""
         return changes(self._sources, session, self._deps.defaults(session.state.workspace).redactor)
+
+    def unverified(self, session: Session) -> list[dict[str, str]] | None:
+        return self._deps.texts.unverified(session)
 
     def context(self, session: Session, brief: bool = False) -> ContextView:
         return context_view(session, self._deps.defaults(session.state.workspace).context, brief)

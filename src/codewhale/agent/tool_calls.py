@@ -231,7 +231,8 @@ class ToolCallRunner:
         limit = FETCH_LIMIT if fetches else inline_limit(session.provider.model.window)
         kept = next((update.sha256 for update in _updates(result, OutputKept)), None)
         content, cut = self._outputs.fit(session.id, call.id, _announced(call, result), limit, kept)
-        metadata = {**result.metadata, **cut, **_named(call), **_repaired(call)}
+        programs = {"changed_files": len(call.changed)} if call.changed else {}
+        metadata = {**result.metadata, **programs, **cut, **_named(call), **_repaired(call)}
         call.ms = call.clock.ms
         finished = CallFinished(
             call_id=call.id,

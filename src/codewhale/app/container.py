@@ -375,6 +375,15 @@ class WorkspaceTexts:
         tokens = self._app.settings(workspace).config.section("context", ContextSettings).codemap_tokens
         return self._app.services.code_maps.pinned(workspace, tokens) if tokens else ""
 
+    def unverified(self, session: Session) -> list[dict[str, str]] | None:
+        from codewhale.agent.verification import unverified
+
+        try:
+            law = self._app.permissions.law(session.id, session.state.workspace)
+        except ConfigError:  # which each call is told of, and refused for
+            return None
+        return unverified(law.clauses, session.state.work, law.folder)
+
 
 class Services:  # what tools, commands and interfaces work with
     def __init__(self, app: Container) -> None:

@@ -7,7 +7,7 @@ import posixpath
 import re
 import tomllib
 from collections.abc import Iterator, Sequence
-from importlib import resources
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from codewhale.permissions.shell.words import UNKNOWN
@@ -39,8 +39,7 @@ _REBASING = ("rebase-merge/head-name", "rebase-apply/head-name")
 
 @functools.cache
 def _table() -> dict[str, frozenset[str]]:
-    text = resources.files("codewhale.permissions").joinpath("branches.toml").read_text("utf-8")
-    rows = tomllib.loads(text).items()
+    rows = tomllib.loads(Path(__file__).with_name("branches.toml").read_text("utf-8")).items()
     return {name: frozenset(row if isinstance(row, list) else row.split()) for name, row in rows}
 
 

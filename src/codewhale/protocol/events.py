@@ -393,9 +393,20 @@ class ChildOpened(EventBase, frozen=True):
     kind: str = "agent"
 
 
+class Passed(Struct, frozen=True):
+    """A command that has succeeded, by the tool that ran it, in a folder below the workspace; whether it changed files
+    itself."""
+
+    tool: str
+    command: str
+    cwd: str = "."
+    changed: bool = False
+
+
 class ChildClosed(EventBase, frozen=True):
     """A task of a child session is over; a message or a result that names the child tells the conversation. `steps` are
-    those of the task, `calls` and `usage` sum the child's life with that of all who worked for it."""
+    those of the task, `calls` and `usage` sum the child's life with that of all who worked for it. `changes` is how
+    often the child changed files of its owner's workspace, `passed` what has succeeded for it since."""
 
     child: str
     status: str
@@ -404,6 +415,8 @@ class ChildClosed(EventBase, frozen=True):
     steps: int = 0
     calls: int = 0
     usage: Usage = Usage()
+    changes: int = 0
+    passed: tuple[Passed, ...] = ()
 
 
 class ChildReleased(EventBase, frozen=True):

@@ -50,6 +50,7 @@ from codewhale.protocol.modes import Mode
 from codewhale.protocol.scopes import Scope
 from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Origin, ToolSpec
+from codewhale.session.work import WorkState
 
 STALE_MOST = 128
 COMMANDS_KEPT = 16
@@ -153,6 +154,7 @@ class SessionState:
         self.children: dict[str, ChildState] = {}  # that are not released, in the order of their opening
         self.last_end: TurnFinished | None = None
         self.changed_files = 0
+        self.work = WorkState()
         self.folders: dict[str, FolderAdded] = {}  # beside the workspace
         self.jobs: dict[str, JobStarted] = {}  # that run
         self.person_commands: list[ShellRan] = []  # the person's own commands since their last message
@@ -167,6 +169,7 @@ class SessionState:
 
     def apply(self, event: Event) -> None:
         """Add one event."""
+        self.work.apply(event)
         step = _STEPS.get(type(event))
         if step is not None:
             step(self, event)
