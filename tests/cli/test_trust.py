@@ -91,3 +91,17 @@ def test_on_a_terminal_it_asks(answer: bytes, code: int, tmp_path: Path, work: P
     text = shown.decode()
     assert "Trust these 2 files as shown? [y/N]" in text and "\u202e" not in text
     assert ("trusted   " in text) is (code == 0)
+
+
+def test_a_workspaces_rules_are_trusted_and_forgotten_with_the_rest(tmp_path: Path, work: Path) -> None:
+    for name in (".cursor/rules/a.mdc", ".clinerules", "web/.windsurf/rules/b.md"):
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text("Use tabs.\n")
+    added = codewhale_program(tmp_path, "trust", "add", "-w", str(work))
+    assert added.returncode == 0 and added.stdout.count("trusted ") == 4
+    removed = codewhale_program(tmp_path, "trust", "remove", "-w", str(work))
+    assert removed.stdout.count("removed ") == 4
+    states = [
+        row["state"] for row in json.loads(codewhale_program(tmp_path, "trust", "list", "--json", cwd=work).stdout)
+    ]
+    assert states == ["new"] * 4

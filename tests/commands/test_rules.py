@@ -89,3 +89,16 @@ async def test_what_cannot_be_asked_is_refused_with_what_can(home: Path, workspa
     wrong = await said(home, workspace, "/rules why", "/rules what", "/rules json x", "/rules why ../../etc/passwd")
     assert all(not one.ok for one in wrong)
     assert "/rules why PATH" in wrong[0].text and "outside the workspace" in wrong[3].text
+
+
+async def test_one_that_is_switched_off_is_told_with_the_way_back(home: Path, workspace: Path) -> None:
+    put(home, "rules/house.md", "Use tabs.\n")
+    off, shown, on, again = await said(
+        home, workspace, "/skills off house", "/rules", "/skills on user-rules:house", "/rules"
+    )
+    assert off.ok and "switched off; to use it: /skills on house" in shown.text
+    assert not on.ok and "off by another name" in on.text and again.text == shown.text
+    on, again = await said(home, workspace, "/skills on house", "/rules")
+    assert on.ok and "  house " in again.text and "switched off" not in again.text
+    off, shown = await said(home, workspace, "/skills off .cursor/rules", "/skills off nothing")
+    assert off.ok and not shown.ok

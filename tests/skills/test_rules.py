@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 
 from codewhale.permissions.trust import TrustStore
-from codewhale.skills.globs import matching
+from codewhale.skills.globs import MOST_EXPANDED, matching
 from codewhale.skills.model import Activation, SkillList
 from codewhale.skills.reading import FILE_LIMIT
 from codewhale.skills.rule_folders import MOST_FILES, rule_files, rule_paths
 from codewhale.skills.rules import WINDSURF_LIMIT, RuleStore
+from codewhale.skills.switches import Switches
 from support.rulefiles import UNREAD, RuleCase, cases
 
 HOUSE = "---\nglobs: *.py\n---\nUse tabs.\n"
@@ -104,7 +105,21 @@ def test_those_of_the_home_need_no_trust_and_come_last(tmp_path: Path, workspace
     found = rules(tmp_path).of(str(workspace))
     assert (found.skills[0].space, found.skills[0].name) == ("rules", "house")
     assert found.skills[1].space == "user-rules" and found.skills[1].name != "house"
-    assert [rule.space for rule in rules(tmp_path, trusting=False).of(str(tmp_path)).skills] == ["user-rules"]
+    at_home = rules(tmp_path, trusting=False).of(str(tmp_path))
+    assert [rule.space for rule in at_home.skills] == ["user-rules"] and at_home.problems == ()
+
+
+def test_a_rule_or_a_place_that_is_switched_off_is_told_as_such(tmp_path: Path, workspace: Path) -> None:
+    for path in (".cursor/rules/a.mdc", ".cursor/rules/b.mdc", ".clinerules/c.md", "web/.windsurf/rules/d.md"):
+        put(workspace, path, HOUSE)
+    switches, store = Switches(str(tmp_path / ".codewhale")), rules(tmp_path)
+    switches.change("disabled", "cursor-rules:a", off=True)
+    switches.change("places_off", ".windsurf/rules", off=True)
+    found = store.of(str(workspace))
+    assert [rule.name for rule in found.skills] == ["b", "c"]
+    assert [rule.full_name for rule in found.off] == ["cursor-rules:a", "windsurf-rules:d"]
+    switches.change("disabled", "cursor-rules:a", off=False)
+    assert [rule.name for rule in store.of(str(workspace)).skills] == ["a", "b", "c"]
 
 
 def test_a_workspaces_rule_counts_while_its_bytes_are_trusted(tmp_path: Path, workspace: Path) -> None:
@@ -200,6 +215,15 @@ def test_a_hostile_header_is_done_with_at_once(head: str, path: str, tmp_path: P
     matching(found.skills, str(workspace), ["src/a.ts"] * 100)
     assert time.process_time() - began < 3.0
     assert len(found.skills) + len(found.problems) == 1
+
+
+def test_rules_beyond_so_many_globs_are_told_and_not_used(tmp_path: Path, workspace: Path) -> None:
+    globs = ",".join(f"*.x{number}" + "{a,b}" * 6 for number in range(8))
+    for number in range(12):
+        put(workspace, f".cursor/rules/r{number:02}.mdc", f"---\nglobs: {globs}\n---\nUse tabs.\n")
+    found = rules(tmp_path).of(str(workspace))
+    used = MOST_EXPANDED // (8 * 64)
+    assert len(found.skills) == used and len(found.problems) == 12 - used and "4,000 globs" in found.problems[0]
 
 
 def test_a_name_with_escapes_moves_no_cursor(tmp_path: Path, workspace: Path) -> None:

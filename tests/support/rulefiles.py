@@ -29,6 +29,8 @@ CURSOR = [
     ("braces.mdc", _headed("globs: **/*.{ts,tsx},*.css"), GLOB, ("**/*.{ts,tsx}", "*.css")),
     ("quoted.mdc", _headed('globs: "*.a","*.b"'), GLOB, ("*.a", "*.b")),
     ("list.mdc", _headed('globs: ["**/*.go", "go.mod"]'), GLOB, ("**/*.go", "go.mod")),
+    ("bare-list.mdc", _headed('globs: [**/*.vue, "a b/*.ts"]'), GLOB, ("**/*.vue", "a b/*.ts")),
+    ("set.mdc", _headed("globs: [ab]*.py"), GLOB, ("[ab]*.py",)),
     ("lines.mdc", _headed("globs:\n  - **/*.rs\n  - Cargo.toml"), GLOB, ("**/*.rs", "Cargo.toml")),
     ("both.mdc", _headed("description: For views\nglobs: src/views/**"), GLOB, ("src/views/**",)),
     ("asked.mdc", _headed("description: Use when: writing SQL\nglobs:\nalwaysApply: false"), MODEL, ()),

@@ -100,7 +100,8 @@ class RulesCommand:
         law, left_out = self._law(context.workspace)
         clauses = [clause for clause in law.law.clauses if not path or _protects(clause, law.law.folder, path)]
         file = os.path.relpath(law.path, os.path.realpath(context.workspace)) if law.path else ""
-        not_used = () if path else tuple(one_line(line, 400) for line in (*found.problems, *left_out))
+        off = [f"{rule.path}: switched off; to use it: /skills on {rule.name}" for rule in found.off]
+        not_used = () if path else tuple(one_line(line, 400) for line in (*off, *found.problems, *left_out))
         return RulesView(tuple(rows), tuple(map(_clause, clauses)), one_line(file), not_used, path)
 
     def _law(self, workspace: str) -> tuple[FoundLaw, list[str]]:

@@ -12,6 +12,7 @@ from codewhale.skills.library import SkillLibrary
 from codewhale.skills.model import Activation, LoadedSkill, Skill, SkillList
 from codewhale.skills.places import SkillPlaces
 from codewhale.skills.restriction import PreApproval, Token
+from codewhale.skills.rule_folders import RULE_PLACES
 from codewhale.skills.store import SkillStore
 from codewhale.skills.switches import Key, Off, Switches
 
@@ -50,15 +51,16 @@ class SkillsCommand:
 
     def _switch(self, found: SkillList, name: str, off: bool, workspace: str) -> CommandOutput:
         now = self._switches.read()
-        skills = (*found.skills, *found.shadowed, *found.off)
-        places = {place.name for place in self._places.of(os.path.realpath(workspace))}
+        rules = self._library.of(workspace)
+        skills = (*found.skills, *found.shadowed, *found.off, *rules.skills, *rules.off)
+        places = {*RULE_PLACES, *(place.name for place in self._places.of(os.path.realpath(workspace)))}
         key: Key = "disabled"
         if name in places and not any(name in (skill.name, skill.full_name) for skill in skills):
             key = "places_off"
         elif off and not any(name in (skill.name, skill.full_name) for skill in skills):
             return misuse(f"Unknown skill or place {one_line(name, 80)!r}; /skills lists them.")
         if not off and name not in getattr(now, key) and not now.problem:
-            other = next((one for one in found.off if name in (one.name, one.full_name)), None)
+            other = next((one for one in (*found.off, *rules.off) if name in (one.name, one.full_name)), None)
             why = f"; {other.full_name} is off by another name, or by its place" if other is not None else ""
             return misuse(f"{one_line(name, 80)} is not switched off{why}. Off: {_listed_off(now) or 'nothing'}.")
         try:

@@ -11,7 +11,7 @@ from codewhale.lib.globs import GlobError, Globs, covers
 from codewhale.skills.model import Activation, Skill
 
 MOST_PATHS, MOST_EXPANDED = 1_000, 4_000  # paths of one question; globs of a workspace with their braces expanded
-_LONGEST, _DEEPEST = 1_024, 64
+_LONGEST = 1_024
 # Programs whose globs start from their folder even where they hold no slash; elsewhere such a glob is a file's name.
 _ROOTED = frozenset(("claude", "cline", "copilot"))
 _SPECIAL = re.compile(r"[*?\[\]{}\\]")
@@ -104,7 +104,7 @@ def _below(folder: str, workspace: str, paths: Sequence[str]) -> _Paths:
             path = path[len(workspace.rstrip("/")) + 1 :]
         whole = os.path.normpath(os.path.join(root, path))
         inner = whole[len(start) :] if whole.startswith(start) else ""
-        if inner and "\0" not in inner and len(inner) <= _LONGEST and inner.count("/") <= _DEEPEST:
+        if inner and "\0" not in inner and len(inner) <= _LONGEST:
             each.append(inner)
     return _Paths(tuple(each), "\0" + "\0".join(each) + "\0")
 
@@ -126,8 +126,6 @@ def _pattern(written: str, glob: str, rooted: bool) -> _Pattern:
     if not rooted and "/" not in body.rstrip("/"):
         body = f"**/{body}"
     body = body.lstrip("/")
-    if body.endswith("/"):
-        body += "**"
     # A name without wildcards may be that of a folder, and then stands for what is in it.
     plain = not _SPECIAL.search(body.rpartition("/")[2])
     whole = _WholePath([f"/{body}", f"/{body}/**"] if plain else [f"/{body}"])
@@ -143,4 +141,4 @@ def _literals(glob: str) -> list[str]:
     first, *more = _SPECIAL.split(text)
     if not more:
         return [first, first]
-    return [first, *(part for one in more[:-1] if (part := one.lstrip("/"))), more[-1].lstrip("/")]
+    return [first, *(part for one in more[:-1] if (part := one.lstrip("/"))), more[-1]]

@@ -43,6 +43,7 @@ class SkillLibrary:
             tuple(problem for one in lists for problem in one.problems),
             tuple(skill for one in lists for skill in one.off),
             tuple(skill for one in lists for skill in one.shadowed),
+            tuple(skill for one in lists for skill in one.untrusted),
         )
         self._current[workspace] = found
         return found

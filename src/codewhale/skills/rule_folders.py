@@ -26,6 +26,7 @@ _PLACES: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
     ("cline", ".clinerules", (".md", ".txt"), True),
     ("cline", ".cline/rules", (".md", ".txt"), True),
 )
+RULE_PLACES = tuple(place[1] for place in _PLACES)
 # Folders of Cline's that hold no rules, and folders of others that nobody writes rules in.
 _NOT_CLINE = ("workflows", "hooks", "skills")
 _SKIPPED = frozenset(("node_modules", "__pycache__", "venv", "target", "dist", "build"))
@@ -44,6 +45,11 @@ class RuleFile(Struct, frozen=True):
     folder: str
     within: str
     nested: bool = False
+
+    @property
+    def place(self) -> str:
+        """How a person names the place: the same in each folder."""
+        return os.path.relpath(self.within, self.folder) if self.folder else self.within
 
 
 class RuleFiles(Struct, frozen=True):

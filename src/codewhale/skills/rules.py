@@ -19,6 +19,7 @@ from codewhale.skills.globs import MOST_EXPANDED, expanded
 from codewhale.skills.model import Activation, LoadedSkill, Skill, SkillList
 from codewhale.skills.reading import FileReader, bounded, text_of
 from codewhale.skills.rule_folders import KnownFolders, RuleFile, rule_files
+from codewhale.skills.switches import Switches
 
 WINDSURF_LIMIT = 6_000  # characters of a file of Windsurf's; it leaves out the rest
 _TRIGGERS = {
@@ -38,18 +39,21 @@ class RuleStore:
         """`home` is the harness's own folder; `trust` knows which files of workspaces the person has approved."""
         self._home = home
         self._trust = trust
-        self._reader = FileReader()
+        self._reader, self._switches = FileReader(), Switches(home)
         self._folders: KnownFolders = {}
 
     def of(self, workspace: str) -> SkillList:
         """The rules of a workspace and of the person, those that win first, each under a name of its own."""
         files = rule_files(workspace, self._home, self._folders)
-        rules, untrusted = dict[str, Skill](), dict[str, Skill]()
-        problems, left = list(files.problems), MOST_EXPANDED
+        rules, untrusted, off = dict[str, Skill](), dict[str, Skill](), dict[str, Skill]()
+        problems, left, switched = list(files.problems), MOST_EXPANDED, self._switches.read()
         trusted = self._trusted(problems) if any(file.folder for file in files.files) else {}
         for file in files.files:
             try:
-                rule = self._standing(file, rules.keys() | untrusted.keys())
+                rule = self._standing(file, rules.keys() | untrusted.keys() | off.keys())
+                if switched.covers(rule, file.place):
+                    off[rule.name] = rule
+                    continue
                 if file.folder and not self._trust.holds(file.path, rule.sha256, trusted):
                     untrusted[rule.name] = rule
                     raise ValueError(f"{_described(rule)}, not trusted; to use it: codewhale trust add "
@@ -60,7 +64,9 @@ class RuleStore:
                 rules[rule.name] = rule
             except ValueError as error:
                 problems.append(f"{file.shown}: {error}")
-        return SkillList(tuple(rules.values()), bounded(problems), untrusted=tuple(untrusted.values()))
+        return SkillList(
+            tuple(rules.values()), bounded(problems), tuple(off.values()), untrusted=tuple(untrusted.values())
+        )
 
     def _trusted(self, problems: list[str]) -> Mapping[str, Trusted]:
         try:

@@ -19,10 +19,10 @@ from codewhale.protocol.errors import ConfigError
 from codewhale.skills.header import read_header, workflow_fault
 from codewhale.skills.model import LoadedSkill, Skill, SkillList
 from codewhale.skills.places import SkillFile, SkillPlaces, skill_files
-from codewhale.skills.reading import FileReader, text_of
+from codewhale.skills.reading import FileReader, bounded, text_of
 from codewhale.skills.switches import Switches
 
-_SKILLS, _COMPANIONS, _PROBLEMS = 500, 100, 200
+_SKILLS, _COMPANIONS = 500, 100
 
 
 class SkillStore:
@@ -58,7 +58,7 @@ class SkillStore:
                                 f"this one is {skill.full_name}")  # fmt: skip
             if notes:
                 problems.append(f"{skill.path}: loaded anyway: {'; '.join(notes)}")
-        return SkillList(tuple(skills.values()), _bounded(problems), tuple(off), tuple(shadowed))
+        return SkillList(tuple(skills.values()), bounded(problems), tuple(off), tuple(shadowed))
 
     def read(self, skill: Skill) -> LoadedSkill | None:
         """A skill with its text; None where the file is not what it was, or is a rule's."""
@@ -99,12 +99,6 @@ def _addressed(skill: Skill, full_names: set[str]) -> Skill:
         skill = replace(skill, space=f"{space}-{number}")
     full_names.add(skill.full_name)
     return skill
-
-
-def _bounded(problems: list[str]) -> tuple[str, ...]:
-    """The lines, safe to show, and how many more there are."""
-    lines = [told_line(line) for line in problems[:_PROBLEMS]]
-    return (*lines, f"{len(problems) - _PROBLEMS} more are left out") if len(problems) > _PROBLEMS else tuple(lines)
 
 
 def _beside(skill: Skill) -> tuple[str, ...]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from codewhale.permissions.trust import PROJECT_FILES, ProjectFile, TrustStore
+from codewhale.process.sandbox.profiles import beneath
 from codewhale.protocol.errors import ConfigError
 from codewhale.skills.places import project_texts
 
@@ -59,7 +60,7 @@ def forget(home: str, workspace: str, names: Sequence[str]) -> list[str]:
     """No longer trust the named files, without names all of a workspace's; those that were trusted. Raises
     ConfigError."""
     store, root = TrustStore(home), os.path.realpath(workspace)
-    paths = [os.path.join(root, name) for name in (names or PROJECT_FILES)]
+    paths = [os.path.join(root, name) for name in names or (path for path in store.all() if beneath(path, root))]
     return [path for path in dict.fromkeys(paths) if store.remove(os.path.normpath(path))]
 
 
