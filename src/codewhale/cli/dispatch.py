@@ -22,6 +22,7 @@ COMMANDS = {
     "login": "store a provider's API key",
     "logout": "delete a stored API key",
     "config": "read and change the configuration",
+    "skills": "check skills against the open standard",
     "trust": "choose which project files may configure codewhale",
     "policy": "show what the permissions decide about a command",
     "sandbox": "check the sandbox of this machine, run a command in it",
@@ -171,6 +172,8 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import logout as module
         case "config":
             from codewhale.cli import config as module
+        case "skills":
+            from codewhale.cli import skills as module
         case "trust":
             from codewhale.cli import trust as module
         case "policy":
