@@ -1,6 +1,7 @@
 """Where rules stand, ours and those of other programs, and which files they are."""
 
 import os
+from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 
@@ -11,7 +12,7 @@ from codewhale.process.repository import find_repository
 from codewhale.process.sandbox.profiles import beneath
 
 MOST_FILES = 500
-_DEPTH, _FOLDERS, _ENTRIES = 8, 2_000, 20_000
+_DEPTH, _FOLDERS, _FEW_FOLDERS, _ENTRIES = 8, 2_000, 300, 20_000
 # A program, where its rules stand below a folder (a file, or a folder of files with these endings), and whether it
 # looks into the folders of that folder.
 _PLACES: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
@@ -68,7 +69,10 @@ def rule_files(workspace: str, home: str = "", known: KnownFolders | None = None
     for folder in folders:
         for place in _PLACES:
             files += _at(folder, place, workspace, top, problems)
-    for folder in _nesting(workspace, {} if known is None else known, problems):
+    nesting, whole = _nesting(workspace, {} if known is None else known)
+    if not whole:
+        problems.append(f"rules in sub-folders are looked for in the first {_FOLDERS:,} folders alone")
+    for folder in nesting:
         for place in _PLACES:
             if place[1] in (".cursor/rules", ".windsurf/rules"):
                 files += _at(folder, place, workspace, top, problems)
@@ -87,12 +91,10 @@ def rule_paths(workspace: str) -> list[str]:
 
 
 def any_rules(workspace: str, home: str) -> bool:
-    """Whether rules stand in a workspace, above it or in the home. Those in folders below are not looked for."""
-    own = os.path.join(home, "rules")
-    folders = _upwards(os.path.realpath(workspace))
-    return os.path.isdir(own) or any(
-        os.path.lexists(os.path.join(folder, place[1])) for folder in folders for place in _PLACES
-    )
+    """Whether rules may stand in a workspace, above it, in the home, or in the first folders below."""
+    workspace = os.path.realpath(workspace)
+    there = (os.path.lexists(os.path.join(folder, name)) for folder in _upwards(workspace) for name in RULE_PLACES)
+    return os.path.isdir(os.path.join(home, "rules")) or any(there) or bool(_nesting(workspace, {}, _FEW_FOLDERS)[0])
 
 
 def _upwards(workspace: str) -> list[str]:
@@ -146,18 +148,15 @@ def _inside(path: str, top: str, problems: list[str]) -> bool:
     return False
 
 
-def _nesting(workspace: str, known: KnownFolders, problems: list[str]) -> list[str]:
-    """The folders below a workspace that hold rules of programs that nest them. What is known of a folder holds until
-    it changes, so that looking again costs a stat for each."""
+def _nesting(workspace: str, known: KnownFolders, most: int = _FOLDERS) -> tuple[list[str], bool]:
+    """The folders below a workspace that hold rules of programs that nest them, the outer ones first, and whether all
+    were looked at. What is known of a folder holds until it changes, so that looking again costs a stat for each."""
     nesting: list[str] = []
-    todo = [(workspace, 0)]
-    for looked in range(_FOLDERS + 1):
+    todo = deque([(workspace, 0)])
+    for _ in range(most):
         if not todo:
             break
-        if looked == _FOLDERS:
-            problems.append(f"rules in sub-folders are looked for in the first {_FOLDERS:,} folders alone")
-            break
-        folder, depth = todo.pop()
+        folder, depth = todo.popleft()
         try:
             info = os.stat(folder)
         except OSError:
@@ -173,8 +172,8 @@ def _nesting(workspace: str, known: KnownFolders, problems: list[str]) -> list[s
         if holds and folder != workspace:
             nesting.append(folder)
         if depth < _DEPTH:
-            todo += [(os.path.join(folder, name), depth + 1) for name in reversed(inner)]
-    return nesting
+            todo += [(os.path.join(folder, name), depth + 1) for name in inner]
+    return nesting, not todo
 
 
 def _entries(folder: str) -> list[os.DirEntry[str]]:
