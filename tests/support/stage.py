@@ -216,6 +216,10 @@ class NoTexts:
         """No map."""
         return ""
 
+    def law(self, workspace: str) -> str:
+        """No constitution."""
+        return ""
+
     def unverified(self, session: Session) -> list[dict[str, str]] | None:
         """Nothing that wants verification."""
         return None

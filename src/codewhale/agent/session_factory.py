@@ -93,6 +93,9 @@ class HeadTexts(Protocol):
 
     def root(self, workspace: str) -> str | None: ...
     def skills(self, workspace: str) -> str: ...
+    def law(self, workspace: str) -> str:
+        """What its constitution tells the model; "" for nothing."""
+
     def rules(self, workspace: str) -> str:
         """The rules that always apply there; "" where there is none."""
 
@@ -148,6 +151,7 @@ class SessionFactory:
             instruction_source(self.instructions),
             skill_source(deps.texts.skills),
             rule_source(deps.texts.rules),
+            law_source(deps.texts.law),
         )
 
     def open(self, op: OpenSession, owner: Session | None = None) -> Session:
@@ -350,7 +354,8 @@ class SessionFactory:
         tools_json = head_tools(self._catalog, choice, state, provider) if owned is None else owned.tools_json
         profile = chosen_profile(choice, provider) if owned is None else owned.profile or DEFAULT_PROFILE
         shown = {row.name for row in self._catalog.head_of(profile, choice.always)}
-        codemap, rules = texts.codemap(state.workspace), texts.rules(state.workspace)
+        codemap = texts.codemap(state.workspace)
+        rules = "\n\n".join(filter(None, (texts.law(state.workspace), texts.rules(state.workspace))))
         system = system_text(shown, chain, skills, defaults.redactor.text(codemap), rules)
         return HeaderPinned(
             dialect=provider.dialect.name,
@@ -468,6 +473,16 @@ def rule_source(text: Callable[[str], str]) -> ContextSource:
         "The rules that always apply",
         text,
         lambda system, text: text in system if text else RULES not in system,
+    )
+
+
+def law_source(text: Callable[[str], str]) -> ContextSource:
+    """The project's constitution, as far as it is told."""
+    return ContextSource(
+        "constitution",
+        "The clauses of the project's constitution",
+        text,
+        lambda system, text: text in system if text else "<constitution>" not in system,
     )
 
 

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from codewhale.codesearch.codemap import CodeMaps
     from codewhale.codesearch.search import CodeSearch
     from codewhale.commands.plan import PlanCommand
+    from codewhale.permissions.constitution import Constitution
     from codewhale.permissions.service import PermissionService
     from codewhale.permissions.trust import TrustStore
     from codewhale.repair.repairer import CallRepairer
@@ -378,11 +379,25 @@ class WorkspaceTexts:
     def unverified(self, session: Session) -> list[dict[str, str]] | None:
         from codewhale.agent.verification import unverified
 
+        law = self._law(session.state.workspace, session.id)
+        return None if law is None else unverified(law.clauses, session.state.work, law.folder)
+
+    def law(self, workspace: str) -> str:
+        from codewhale.agent.verification import law_text
+
+        law = self._law(workspace)
+        return "" if law is None else law_text(law.clauses)
+
+    def _law(self, workspace: str, session: str = "") -> "Constitution | None":
+        """The constitution, None where there is none."""
+        from codewhale.permissions.constitution import constitution_files
+
+        if not (self._app.built("permissions") or constitution_files(workspace)):
+            return None
         try:
-            law = self._app.permissions.law(session.id, session.state.workspace)
+            return self._app.permissions.law(session, workspace)
         except ConfigError:  # which each call is told of, and refused for
             return None
-        return unverified(law.clauses, session.state.work, law.folder)
 
 
 class Services:  # what tools, commands and interfaces work with

@@ -89,7 +89,7 @@ class PermissionService:
         self._audit = audit
         self._files: dict[str, _Read] = {}
         self._grants: dict[str, RuleSet] = {}
-        self._laws: dict[str, tuple[object, FoundLaw]] = {}
+        self._laws: dict[str, tuple[object, FoundLaw, list[str]]] = {}
         self._told: set[str] = set()
         self._inputs = PolicyInputs(
             analyse=lookups.analyse,
@@ -234,8 +234,10 @@ class PermissionService:
         """The project's constitution, where it is trusted as it is. One that is changed or taken away, not by a person
         who revoked its trust, goes on to hold as it was in this process."""
         stamp = [(path, _stamp(path)) for path, _ in constitution_files(workspace)], _stamp(self._trust)
-        before, former = self._laws.get(workspace, (None, FoundLaw()))
+        before, former, problems = self._laws.get(workspace, (None, FoundLaw(), list[str]()))
         if before == stamp:
+            for text in problems if session else ():
+                self._tell(session, text)
             return former.law
         try:
             found = read_constitution(workspace, self._lookups.trusts)
@@ -248,10 +250,8 @@ class PermissionService:
             clauses = (msgspec.structs.replace(one, rules=self._canonical(one.rules)) for one in found.law.clauses)
             law = Constitution(tuple(clauses), found.law.folder, found.law.notices)
             found = msgspec.structs.replace(found, law=law)
-        for text in (*problems, *found.law.notices):
-            self._tell(session, text)
-        self._laws[workspace] = stamp, found
-        return found.law
+        self._laws[workspace] = stamp, found, [*problems, *found.law.notices]
+        return self.law(session, workspace)
 
     def _file(self, session: str, places: tuple[str, ...], parse: Callable[[bytes], tuple[Rule, ...]]) -> _Read:
         """The rows of the first of `places`, read anew when one of them has changed. A file that cannot be used leaves
