@@ -181,6 +181,23 @@ async def test_a_name_in_a_message_activates_a_skill_for_the_turn(home: Path, wo
         assert not here.app.engine.session(session).state.skills
 
 
+async def test_a_skill_whose_words_fit_a_message_is_offered_by_name_and_not_by_its_text(
+    home: Path, workspace: Path
+) -> None:
+    for name in ("kubernetes-rollouts", "spreadsheets"):
+        skill(home, name, "Look twice.")
+    async with harness(home, workspace, calling()) as here:
+        session = await here.open()
+        await turn(here, session, "the kubernetes rollout hangs")
+        await turn(here, session, "rename this function")
+        await turn(here, session, "$spreadsheets the kubernetes rollout hangs")
+        events = log(here, session)
+        texts = [one.text for one in events if isinstance(one, ContextAppended) and one.kind == "offered_skills"]
+        assert len(texts) == 1 and "- kubernetes-rollouts: What" in texts[0]
+        assert "Look twice" not in texts[0] and "spreadsheets" not in texts[0]
+        assert [one.name for one in events if isinstance(one, SkillActivated)] == ["spreadsheets"]
+
+
 async def test_a_plan_activates_a_skill_by_its_first_word_alone(home: Path, workspace: Path) -> None:
     skill(home, "careful", body="Look twice.")
     skill(home, "personal", body="Mine.", **{"codewhale-activation": "manual"})

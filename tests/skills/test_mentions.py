@@ -7,8 +7,12 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.permissions.trust import TrustStore
+from codewhale.skills.library import SkillLibrary
 from codewhale.skills.mentions import SkillResolution, described, mentions, names, plan_mention, resolve
 from codewhale.skills.model import Skill, SkillList
+from codewhale.skills.places import SkillPlaces
+from codewhale.skills.store import SkillStore
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -137,6 +141,8 @@ TABLE = [
     ("$systematic-debuging", "", "did you mean $systematic-debugging?", ""),
     ("$fix", "", "did you mean $gh-fix-ci?", ""),
     ("$loud", "", "did you mean /skill Loud?", ""),
+    ("$user is wrong", "", "no skill user; it stays as text", ""),
+    ("$project is wrong", "", "no skill project; it stays as text", ""),
     ("$github", "", "", "$github:gh-fix-ci, $github:gh-address"),
     ("$gh and $deploy", "", "", "$gh-fix-ci, $gh-address"),
     ("$twin", "", "", "$project:twin, $rules:twin"),
@@ -144,9 +150,9 @@ TABLE = [
     ("$nosuchthing at all", "", "no skill nosuchthing; it stays as text", ""),
     ("$i is too large", "", "no skill i; it stays as text", ""),
     # switched off, not trusted
-    ("$sleepy", "", "sleepy is switched off; /skills on user:sleepy", ""),
-    ("$user:sleepy.", "", "sleepy is switched off; /skills on user:sleepy", ""),
-    ("$stranger", "", "stranger is not trusted", ""),
+    ("$sleepy", "", "sleepy is switched off; to use it: /skills on user:sleepy", ""),
+    ("$user:sleepy.", "", "sleepy is switched off; to use it: /skills on user:sleepy", ""),
+    ("$stranger", "", "to use it: codewhale trust add /project/stranger/SKILL.md", ""),
     # several at once: one guides, one restricts
     ("$deploy with $review", "deploy review", "", ""),
     ("$review, then $deploy", "review deploy", "", ""),
@@ -170,6 +176,17 @@ def test_dollar_names(text: str, active: str, notice: str, unclear: str) -> None
     assert [called[skill.file] for skill in done.skills] == active.split()
     assert len(done.notices) == bool(notice) and notice in "".join(done.notices)
     assert bool(done.unclear) == bool(unclear) and unclear in done.unclear
+
+
+def test_a_skill_of_the_workspace_that_nobody_trusts_says_how_to_trust_it(tmp_path: Path) -> None:
+    file = tmp_path / "workspace" / ".agents" / "skills" / "tidy" / "SKILL.md"
+    file.parent.mkdir(parents=True)
+    file.write_text("---\nname: tidy\ndescription: Tidies up.\n---\nTidy up.\n")
+    home = str(tmp_path / ".codewhale")
+    store = SkillStore(SkillPlaces(home, str(tmp_path)), TrustStore(home))
+    library = SkillLibrary((store,), lambda name: name)
+    done = resolve(mentions("$tidy please"), library.of(str(tmp_path / "workspace")))
+    assert done.skills == () and f"codewhale trust add {file}" in done.notices[0]
 
 
 def test_what_is_said_has_a_bound() -> None:

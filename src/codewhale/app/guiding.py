@@ -39,7 +39,7 @@ class WorkspaceSkills:
         return self._library.touching(workspace, paths)
 
     def offered(self, workspace: str, text: str) -> tuple[tuple[str, str], ...]:
-        return ()
+        return tuple((skill.name, skill.description) for skill in self._library.offered(workspace, text))
 
     def standing(self, workspace: str) -> tuple[Guided, ...]:
         return self._library.standing(workspace)

@@ -10,6 +10,7 @@ from codewhale.protocol.events import SkillActivated
 from codewhale.protocol.skills import Guided, Mentioned
 from codewhale.skills.always import always_text
 from codewhale.skills.globs import matching
+from codewhale.skills.matching import offered
 from codewhale.skills.mentions import mentions, plan_mention, resolve
 from codewhale.skills.model import Activation, LoadedSkill, Skill, SkillList
 from codewhale.skills.restriction import PreApproval, Token, approvals, read_tokens, restriction
@@ -132,6 +133,10 @@ class SkillLibrary:
             return Mentioned()
         resolved = resolve(named, self.current(workspace))
         return Mentioned(self._all(resolved.skills, "person", lasts="turn"), resolved.notices, resolved.unclear)
+
+    def offered(self, workspace: str, text: str) -> tuple[Skill, ...]:
+        """What a message is about by its words."""
+        return offered(text, self.current(workspace).skills)
 
     def planned(self, workspace: str, lines: Sequence[str]) -> tuple[Guided, ...]:
         """What the items of a plan activate: the first skill that one names and that allows it."""

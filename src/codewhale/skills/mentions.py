@@ -59,8 +59,12 @@ _PROSE = (STOP_WORDS | {"broken", "fails", "failed", "skill"}) - frozenset(
     "all as case do done down for from get go if in let make new no now on once per put set show take tell then time "
     "try until up which while".split()
 )
-_TRUST = "is not trusted yet, so it is not used; /skills {} shows what it says and how to trust it."
-_SPACES = ("user", "project", "builtin")  # what is written rather as a word than as the namespace of skills
+_OFF = "is switched off; to use it: /skills on {0.full_name}"
+_TRUST = "is not trusted yet, so it is not used; to use it: codewhale trust add {0.file}"
+# Namespaces that are places: written alone they mean no skill.
+_PLACES = re.compile(
+    r"(?:user.*|agents|project|opencode|claude|cursor|codewhale|codex|kimi|system|configured|builtin)(?:-\d+)?"
+)
 _MOST_NAMED, _MOST_NOTICES = 8, 5
 
 
@@ -220,18 +224,18 @@ def _near(typed: str, found: SkillList) -> list[str]:
         return name.lower().startswith(typed) or (len(typed) > 2 and typed in name.lower())
 
     return [
-        _typed(name if fits(name) else skill.full_name)
+        _typed(name if fits(skill.name) else skill.full_name)
         for name, skill in names(found)
-        if fits(name) or (fits(skill.full_name) and (":" in typed or skill.space not in _SPACES))
+        if fits(skill.name) or (fits(skill.full_name) and (":" in typed or not _PLACES.fullmatch(skill.space)))
     ]
 
 
 def _unnamed(token: str, found: SkillList) -> SkillResolution:
     """What is said of a word that is no skill's name: nothing where it cannot be one."""
-    for skills, how in ((found.off, "is switched off; /skills on {} allows it."), (found.untrusted, _TRUST)):
+    for skills, how in ((found.off, _OFF), (found.untrusted, _TRUST)):
         fitting = _exact(token, skills)
         if fitting:
-            return SkillResolution(notices=(f"The skill {fitting[0].name} " + how.format(fitting[0].full_name),))
+            return SkillResolution(notices=(one_line(f"The skill {fitting[0].name} {how.format(fitting[0])}", 400),))
     typed = token.rstrip(_TRAILING)
     if not _may_name(typed):
         return SkillResolution()

@@ -35,6 +35,7 @@ class SkillStore:
         skills: dict[str, Skill] = {}
         shadowed: list[Skill] = []
         off: list[Skill] = []
+        untrusted: list[Skill] = []
         switched = self._switches.read()
         problems = [switched.problem] if switched.problem else []
         full_names: set[str] = set()
@@ -43,9 +44,13 @@ class SkillStore:
             if len(full_names) == _SKILLS:
                 problems.append(f"only the first {_SKILLS} skills are used")
                 break
-            skill, notes = self._standing(file, rows)
+            skill, notes = self._standing(file)
             if skill is None:
                 problems += [f"{file.shown}: {note}" for note in notes]
+                continue
+            if file.place.workspace and not self._trust.holds(file.path, skill.sha256, rows):
+                untrusted.append(skill)
+                problems.append(f"{file.shown}: not trusted; to use it: codewhale trust add {shlex.quote(file.path)}")
                 continue
             skill = _addressed(skill, full_names)
             if switched.covers(skill, file.place.name):
@@ -58,7 +63,7 @@ class SkillStore:
                                 f"this one is {skill.full_name}")  # fmt: skip
             if notes:
                 problems.append(f"{skill.path}: loaded anyway: {'; '.join(notes)}")
-        return SkillList(tuple(skills.values()), bounded(problems), tuple(off), tuple(shadowed))
+        return SkillList(tuple(skills.values()), bounded(problems), tuple(off), tuple(shadowed), tuple(untrusted))
 
     def read(self, skill: Skill) -> LoadedSkill | None:
         """A skill with its text; None where the file is not what it was, or is a rule's."""
@@ -75,15 +80,13 @@ class SkillStore:
             problems.append(str(error))
             return {}
 
-    def _standing(self, file: SkillFile, rows: Mapping[str, Trusted]) -> tuple[Skill | None, tuple[str, ...]]:
+    def _standing(self, file: SkillFile) -> tuple[Skill | None, tuple[str, ...]]:
         """The skill of a file as it stands now and what is wrong with it, or None and why there is none."""
         if scrub_surrogates(file.path) != file.path:
             return None, ("its path is not UTF-8",)
         read = self._reader.read(file.path, partial(read_header, file.path))
         if read.skill is None:
             return None, read.notes
-        if file.place.workspace and not self._trust.holds(file.path, read.skill.sha256, rows):
-            return None, (f"not trusted; to use it: codewhale trust add {shlex.quote(file.path)}",)
         shown = told_line(file.shown)
         skill, notes = replace(read.skill, path=shown, space=file.space, folder=file.place.workspace), read.notes
         if skill.workflow and (fault := workflow_fault(skill)):
