@@ -99,7 +99,7 @@ class Children:
                 child.id, request.name, request.objective, request.role, 1, request.fork, request.schema, request.kind
             )
             role = self._checks.role(request.role, owner.state.workspace)
-            return await self._begin(child, owner, opened, brief(request, role))
+            return await self._begin(child, owner, opened, brief(plan, role))
         except CodeWhaleError as error:
             raise ToolError("execution_failed", f"The sub-agent could not be opened: {error}") from error
         finally:

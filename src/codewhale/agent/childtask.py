@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from codewhale.agent.roles import ChildRole
 from codewhale.catalog.schema import check
 from codewhale.lib.text import one_line
-from codewhale.protocol.children import ChildRequest, ChildStatus, ChildView
+from codewhale.protocol.children import ChildPlan, ChildStatus, ChildView
 from codewhale.protocol.events import ChildClosed, Envelope
 from codewhale.protocol.ops import SendMessage
 from codewhale.session.accounting import Accounts
@@ -35,14 +35,20 @@ class Outcome(Struct, frozen=True):
     error: str = ""
 
 
-def brief(request: ChildRequest, role: ChildRole) -> SendMessage:
-    """The first message of a child: its task, and what its role says of it."""
+def brief(plan: ChildPlan, role: ChildRole) -> SendMessage:
+    """The first message of a child: its task as a packet of objective, scope and limits, and what its role says."""
+    request, scope = plan.request, plan.scope
     form = FORM
     if request.schema is not None:
         form = f"Answer with JSON alone that fits this schema:\n{msgspec.json.encode(request.schema).decode()}"
     if request.paths:
         form = f"Change files below {', '.join(request.paths)} alone.\n\n{form}"
-    return SendMessage("", request.objective, f'<role name="{role.name}">\n{role.words.strip()}\n\n{form}\n</role>')
+    named = {"model calls": request.limits.turns, "tokens": request.limits.tokens, "seconds": request.limits.seconds}
+    limits = ", ".join(f"{most:g} {what}" for what, most in named.items() if most is not None)
+    packet = f"scope: {', '.join(scope.effects) or 'nothing'}; paths: {', '.join(scope.paths) or 'all'}"
+    packet += f"\nlimits: {limits or 'none of its own'}"
+    words = f'<role name="{role.name}">\n{role.words.strip()}\n\n{form}\n</role>'
+    return SendMessage("", request.objective, f"<task>\nobjective: the message above\n{packet}\n</task>\n{words}")
 
 
 def fold(events: Iterable[Envelope]) -> tuple[SessionState, Accounts]:

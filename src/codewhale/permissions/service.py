@@ -233,6 +233,8 @@ class PermissionService:
     def law(self, session: str, workspace: str) -> Constitution:
         """The project's constitution, where it is trusted as it is. One that is changed or taken away, not by a person
         who revoked its trust, goes on to hold as it was in this process."""
+        if not workspace:
+            return Constitution()
         stamp = [(path, _stamp(path)) for path, _ in constitution_files(workspace)], _stamp(self._trust)
         before, former, problems = self._laws.get(workspace, (None, FoundLaw(), list[str]()))
         if before == stamp:
