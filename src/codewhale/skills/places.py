@@ -7,8 +7,7 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from codewhale.permissions.skill_folders import FILES
-from codewhale.process.repository import find_root
-from codewhale.skills.rule_folders import rule_paths
+from codewhale.skills.rule_folders import rule_paths, upwards
 
 # Each with the namespace of its skills, those first that win: beneath a workspace, beneath a person's home.
 _WORKSPACE = {
@@ -17,7 +16,7 @@ _WORKSPACE = {
 }  # fmt: skip
 _HOME = {".agents/skills": "user-agents", ".claude/skills": "user-claude"}
 _OTHERS = {".codex/skills": "codex", ".kimi/skills": "kimi"}
-_DEPTH, _FOLDERS, _PARENTS = 8, 2_000, 32
+_DEPTH, _FOLDERS = 8, 2_000
 _SPACE = re.compile(r"[^\W_][\w-]{0,63}")
 
 
@@ -92,14 +91,6 @@ def _beneath(workspace: str, names: dict[str, str]) -> list[SkillFolder]:
             path = os.path.join(folder, name)
             places.append(SkillFolder(path, os.path.relpath(path, workspace), space, folder))
     return places
-
-
-def upwards(workspace: str) -> list[str]:
-    """A workspace and the folders above it up to the top of its repository."""
-    folders, top = [workspace], find_root(workspace)
-    while top and folders[-1] != top and len(folders) < _PARENTS:
-        folders.append(os.path.dirname(folders[-1]))
-    return folders
 
 
 def skill_files(places: Iterable[SkillFolder], problems: list[str] | None = None) -> Iterator[SkillFile]:

@@ -8,11 +8,11 @@ from itertools import islice
 from msgspec import Struct
 
 from codewhale.permissions.trust import settled
-from codewhale.process.repository import find_repository
+from codewhale.process.repository import find_root
 from codewhale.process.sandbox.profiles import beneath
 
 MOST_FILES = 500
-_DEPTH, _FOLDERS, _FEW_FOLDERS, _ENTRIES = 8, 2_000, 300, 20_000
+_DEPTH, _PARENTS, _FOLDERS, _FEW_FOLDERS, _ENTRIES = 8, 32, 2_000, 300, 20_000
 # A program, where its rules stand below a folder (a file, or a folder of files with these endings), and whether it
 # looks into the folders of that folder.
 _PLACES: tuple[tuple[str, str, tuple[str, ...], bool], ...] = (
@@ -64,7 +64,7 @@ def rule_files(workspace: str, home: str = "", known: KnownFolders | None = None
     """The rules of a workspace, of the folders above it up to the root of its repository and of those in it, then those
     in the harness's own folder `home`."""
     workspace = os.path.realpath(workspace)
-    folders, problems, files = _upwards(workspace), list[str](), list[RuleFile]()
+    folders, problems, files = upwards(workspace), list[str](), list[RuleFile]()
     top = folders[-1]
     for folder in folders:
         for place in _PLACES:
@@ -93,16 +93,14 @@ def rule_paths(workspace: str) -> list[str]:
 def any_rules(workspace: str, home: str) -> bool:
     """Whether rules may stand in a workspace, above it, in the home, or in the first folders below."""
     workspace = os.path.realpath(workspace)
-    there = (os.path.lexists(os.path.join(folder, name)) for folder in _upwards(workspace) for name in RULE_PLACES)
+    there = (os.path.lexists(os.path.join(folder, name)) for folder in upwards(workspace) for name in RULE_PLACES)
     return os.path.isdir(os.path.join(home, "rules")) or any(there) or bool(_nesting(workspace, {}, _FEW_FOLDERS)[0])
 
 
-def _upwards(workspace: str) -> list[str]:
-    """A workspace and the folders above it, up to the root of its repository."""
-    repository = find_repository(workspace)
-    top = os.path.realpath(repository.root) if repository is not None else workspace
-    folders = [workspace]
-    while folders[-1] != top and len(folders) < 64:
+def upwards(workspace: str) -> list[str]:
+    """A workspace and the folders above it up to the top of its repository."""
+    folders, top = [workspace], find_root(workspace)
+    while top and folders[-1] != top and len(folders) < _PARENTS:
         folders.append(os.path.dirname(folders[-1]))
     return folders
 
