@@ -52,4 +52,4 @@ def test_no_message_is_too_odd(text: str) -> None:
 
 
 def test_a_slip_of_the_fingers_finds_the_word_that_was_meant() -> None:
-    assert names("update the kuberntes manifests") == names("update the kubernetes manifests") == ["kubernetes"]
+    assert names("the kuberntes thing hangs") == names("the kubernetes thing hangs") == ["kubernetes"]
