@@ -1,14 +1,15 @@
 """Files of skills and rules as they were read: each is read again when it has changed."""
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 
 from msgspec import Struct
 
 from codewhale.lib.text import told_line
 from codewhale.permissions.markdown_files import read_markdown
-from codewhale.permissions.trust import settled
+from codewhale.permissions.trust import Trusted, TrustStore, settled
+from codewhale.protocol.errors import ConfigError
 from codewhale.skills.model import Skill
 
 FILE_LIMIT = 1 << 20
@@ -50,6 +51,15 @@ def text_of(skill: Skill) -> str | None:
     if data is None or sha256(data).hexdigest() != skill.sha256:
         return None
     return data.decode("utf-8", "replace")
+
+
+def trusted_rows(trust: TrustStore, problems: list[str]) -> Mapping[str, Trusted]:
+    """What the person trusts, nothing where that cannot be read: `problems` then says why."""
+    try:
+        return trust.all()
+    except ConfigError as error:
+        problems.append(str(error))
+        return {}
 
 
 def bounded(problems: list[str]) -> tuple[str, ...]:

@@ -13,11 +13,10 @@ from msgspec.structs import replace
 from codewhale.lib.bounded import check_nesting
 from codewhale.lib.text import one_line, scrub_surrogates, told_line
 from codewhale.permissions.markdown_files import HEAD_LIMIT, parse_head, split_head
-from codewhale.permissions.trust import Trusted, TrustStore
-from codewhale.protocol.errors import ConfigError
+from codewhale.permissions.trust import TrustStore
 from codewhale.skills.globs import MOST_EXPANDED, expanded
 from codewhale.skills.model import Activation, LoadedSkill, Skill, SkillList
-from codewhale.skills.reading import FileReader, bounded, text_of
+from codewhale.skills.reading import FileReader, bounded, text_of, trusted_rows
 from codewhale.skills.rule_folders import KnownFolders, RuleFile, rule_files
 from codewhale.skills.switches import Switches
 
@@ -47,7 +46,7 @@ class RuleStore:
         files = rule_files(workspace, self._home, self._folders)
         rules, untrusted, off = dict[str, Skill](), dict[str, Skill](), dict[str, Skill]()
         problems, left, switched = list(files.problems), MOST_EXPANDED, self._switches.read()
-        trusted = self._trusted(problems) if any(file.folder for file in files.files) else {}
+        trusted = trusted_rows(self._trust, problems) if any(file.folder for file in files.files) else {}
         for file in files.files:
             try:
                 rule = self._standing(file, rules.keys() | untrusted.keys() | off.keys())
@@ -67,13 +66,6 @@ class RuleStore:
         return SkillList(
             tuple(rules.values()), bounded(problems), tuple(off.values()), untrusted=tuple(untrusted.values())
         )
-
-    def _trusted(self, problems: list[str]) -> Mapping[str, Trusted]:
-        try:
-            return self._trust.all()
-        except ConfigError as error:
-            problems.append(str(error))
-            return {}
 
     def _standing(self, file: RuleFile, taken: Collection[str]) -> Skill:
         """The rule of a file as it stands now. Raises ValueError with why it is none."""

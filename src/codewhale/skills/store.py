@@ -6,7 +6,6 @@ They are found, read and listed here; nothing of a skill is ever run.
 import contextlib
 import os
 import shlex
-from collections.abc import Mapping
 from functools import partial
 
 from msgspec.structs import replace
@@ -14,12 +13,11 @@ from msgspec.structs import replace
 from codewhale.lib.text import scrub_surrogates, told_line
 from codewhale.permissions.markdown_files import split_head
 from codewhale.permissions.skill_folders import companions
-from codewhale.permissions.trust import Trusted, TrustStore
-from codewhale.protocol.errors import ConfigError
+from codewhale.permissions.trust import TrustStore
 from codewhale.skills.header import read_header, workflow_fault
 from codewhale.skills.model import LoadedSkill, Skill, SkillList
 from codewhale.skills.places import SkillFile, SkillPlaces, skill_files
-from codewhale.skills.reading import FileReader, bounded, text_of
+from codewhale.skills.reading import FileReader, bounded, text_of, trusted_rows
 from codewhale.skills.switches import Switches
 
 _SKILLS, _COMPANIONS = 500, 100
@@ -39,7 +37,7 @@ class SkillStore:
         switched = self._switches.read()
         problems = [switched.problem] if switched.problem else []
         full_names: set[str] = set()
-        rows = self._trusted(problems)
+        rows = trusted_rows(self._trust, problems)
         for file in skill_files(self._places.of(os.path.realpath(workspace)), problems):
             if len(full_names) == _SKILLS:
                 problems.append(f"only the first {_SKILLS} skills are used")
@@ -72,13 +70,6 @@ class SkillStore:
             return None
         _, body = split_head(text)
         return LoadedSkill(skill, body, _beside(skill))
-
-    def _trusted(self, problems: list[str]) -> Mapping[str, Trusted]:
-        try:
-            return self._trust.all()
-        except ConfigError as error:
-            problems.append(str(error))
-            return {}
 
     def _standing(self, file: SkillFile) -> tuple[Skill | None, tuple[str, ...]]:
         """The skill of a file as it stands now and what is wrong with it, or None and why there is none."""
