@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check real crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke texts tui captures contact-sheets looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke texts tui captures contact-sheets looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -136,6 +136,9 @@ ignore-trees: $(STAMP) ## 2,000 random trees with ignore rules, each path judged
 
 skills-check: $(STAMP) ## 200 skills judged by us and by the standard's own validator (SKILLS_REF=its program; skipped without it)
 	@$(PY) scripts/skillscheck.py $(SKILLS_REF)
+
+skills-speed: $(STAMP) ## how long 500 skills take to be looked at, against its bound
+	@$(PY) scripts/skillsspeed.py
 
 escapes: $(STAMP) ## try a hundred ways out of the sandbox, as root and as an ordinary user
 	@$(PY) scripts/escapes.py

@@ -129,8 +129,8 @@ def test_the_name_of_the_header_counts_and_else_the_folders() -> None:
     [
         ("name: ../x", "cannot be used"),
         ("name: ''", "cannot be used"),
-        ('name: "a\\e]0;x\\a"', r"'a\\x1b]0;x\\x07'"),
-        ('name: "a\\u202eb"', r"'a\\u202eb'"),
+        ('name: "a\\e]0;x\\a"', r"'a\x1b]0;x\x07'"),
+        ('name: "a\\u202eb"', r"'a\u202eb'"),
         ("name: " + "x" * 300, "cannot be used"),
         ("name: [unclosed\nlicense: x", "did not find expected ',' or ']' at line"),
         ("license: \x1b[2J", "control characters are not allowed"),

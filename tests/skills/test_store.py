@@ -208,6 +208,47 @@ def test_links_and_pipes_lead_nowhere(tmp_path: Path, workspace: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("space", ["workspace", "person"])
+def test_hostile_skills_are_left_out_at_once_with_the_reason(space: str, tmp_path: Path, workspace: Path) -> None:
+    top = (workspace if space == "workspace" else tmp_path) / ".agents/skills"
+    keys = tmp_path / ".ssh/id_ed25519"
+    keys.parent.mkdir()
+    keys.write_text("-----BEGIN OPENSSH PRIVATE KEY-----\nsecret\n")
+    texts = {
+        "nul": '---\nname: "a\\0b"\ndescription: d\n---\n',
+        "raw-nul": "---\nname: a\0b\ndescription: d\n---\n",
+        "escape": '---\nname: "a\\e[2J"\ndescription: d\n---\n',
+        "aliases": f"---\na0: &a0 {{x: 1}}\n{MERGED}description: d\n---\n",
+        "long": "---\ndescription: d\nk: " + "v" * 17_000 + "\n---\n",
+    }
+    for name, text in texts.items():
+        put(top / name, text)
+    (top / "giant").mkdir()
+    with (top / "giant/SKILL.md").open("wb") as giant:
+        giant.truncate(100 << 20)
+    (top / "folder/SKILL.md").mkdir(parents=True)
+    (top / "keys").mkdir()
+    os.symlink(keys, top / "keys/SKILL.md")
+    (top / "gone").mkdir()
+    os.symlink("nothing", top / "gone/SKILL.md")
+    (top / "device").mkdir()
+    os.symlink("/dev/zero", top / "device/SKILL.md")
+    os.symlink(top, top / "loop")
+    began = time.process_time()
+    found = skills(tmp_path).of(str(workspace))
+    assert time.process_time() - began < 3.0
+    assert found.skills == () and len(found.problems) == len(texts) + 5
+    assert all(line.isprintable() and "secret" not in line for line in found.problems)
+    said = {line.split("/")[-2]: line for line in found.problems}
+    linked = "it is a link" if space == "workspace" else ""
+    reasons = {
+        "nul": r"a\x00b", "raw-nul": "control characters", "escape": r"a\x1b[2J", "aliases": "repeats",
+        "long": "longer than 16,384", "giant": "regular file", "folder": "regular file",
+        "keys": linked or "no description", "gone": linked or "No such file", "device": linked or "regular file",
+    }  # fmt: skip
+    assert [(name, said[name]) for name, why in reasons.items() if why not in said[name]] == []
+
+
 def test_a_listing_is_bounded_and_says_so(tmp_path: Path, workspace: Path) -> None:
     def listed(count: int) -> list[str]:
         for number in range(count):

@@ -76,7 +76,7 @@ def name_faults(name: str, folder: str) -> list[str]:
     if not _STANDARD_NAME.fullmatch(name):
         faults.append("its name is not made of letters, digits and single hyphens between them")
     if name != unicodedata.normalize("NFKC", folder):
-        faults.append(f"its name is not that of its folder, {one_line(folder, 80)!r}")
+        faults.append(f"its name is not that of its folder, '{one_line(folder, 80)}'")
     return faults
 
 
@@ -110,7 +110,7 @@ def _name(members: dict[str, Any], folder: str, notes: list[str]) -> str:
     name = " ".join(unicodedata.normalize("NFKC", name).split()) if isinstance(name, str) else ""
     if not name or len(name) > _LONGEST_NAME or name != sanitise(name) or "/" in name or "\\" in name:
         shown = one_line(_text(members.get("name", folder)), 80)
-        raise ValueError(f"its name {shown!r} cannot be used: it must be 1 to 64 letters, digits and hyphens")
+        raise ValueError(f"its name '{shown}' cannot be used: it must be 1 to 64 letters, digits and hyphens")
     notes += name_faults(name, folder)
     return name
 
@@ -118,7 +118,7 @@ def _name(members: dict[str, Any], folder: str, notes: list[str]) -> str:
 def _activation(members: dict[str, Any], ours: dict[str, Any], globs: tuple[str, ...], notes: list[str]) -> Activation:
     named = _text(ours.get("codewhale-activation")).strip().lower()
     if named and named not in list(Activation):
-        notes.append(f"codewhale-activation is {one_line(named, 40)!r}, not {', '.join(Activation)}")
+        notes.append(f"codewhale-activation is '{one_line(named, 40)}', not {', '.join(Activation)}")
     elif named and (named != Activation.GLOB or globs):
         return Activation(named)
     elif named:
@@ -142,7 +142,7 @@ def _globs(value: object, notes: list[str]) -> tuple[str, ...]:
 def _workflow(ours: dict[str, Any], notes: list[str]) -> str:
     path = _text(ours.get("codewhale-workflow")).strip()
     if path and (path.startswith(("/", "~")) or "\0" in path or "\\" in path or ".." in path.split("/")):
-        notes.append(f"codewhale-workflow {one_line(path, 80)!r} is no path below its folder")
+        notes.append(f"codewhale-workflow '{one_line(path, 80)}' is no path below its folder")
         return ""
     return path
 
@@ -152,7 +152,7 @@ def workflow_fault(skill: Skill) -> str:
     folder = os.path.realpath(os.path.dirname(skill.file))
     file = os.path.realpath(os.path.join(folder, skill.workflow))
     inside = file.startswith(folder + os.sep) and os.path.isfile(file)
-    return "" if inside else f"codewhale-workflow {one_line(skill.workflow, 80)!r} is no file of its folder"
+    return "" if inside else f"codewhale-workflow '{one_line(skill.workflow, 80)}' is no file of its folder"
 
 
 def _text(value: object) -> str:

@@ -56,7 +56,7 @@ def _checked(folder: str) -> Checked:
 
 
 def _faults(members: dict[str, Any], folder: str) -> list[str]:
-    faults = [f"{one_line(name, 80)!r} is no field of the standard" for name in members if name not in FIELDS]
+    faults = [f"'{one_line(name, 80)}' is no field of the standard" for name in members if name not in FIELDS]
     name, description = members.get("name"), members.get("description")
     if not isinstance(name, str) or not name.strip():
         faults.append("it has no name")
