@@ -214,6 +214,8 @@ async def refused(
     window = 128_000 if tool == "retrieve_tool_result" else 0  # a small one reads less at once, and keeps the rest
     if not (home / "config.toml").exists():
         know_every_tool(home)
+        (home / "skills/house").mkdir(parents=True)
+        (home / "skills/house/SKILL.md").write_text("---\nname: house\ndescription: Rules of the house\n---\nKnock.\n")
     async with harness(home, space, model, facts=FACTS, window=window) as stage:
         events = await stage.turn("Go.")
     assert ending(events).status == "done"

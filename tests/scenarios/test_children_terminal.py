@@ -114,16 +114,22 @@ def test_their_questions_stand_where_the_person_is_one_after_another(on_terminal
         term.sees("each of its calls is checked like one of this session", "at most: 200 steps, 30 min", "› Yes, once")
         term.sees("enter answer")
         term.type(ENTER)
-        term.sees("name: two", "enter answer")
-        term.type(ENTER)
+        term.until(lambda text: "enter answer" in text and ("name: two" in text or "general one asks" in text))
+        early = "name: two" not in term.text()  # the first agent asks before the second one is opened
+        if not early:
+            term.type(ENTER)
+            term.sees("Opened both.")
         term.sees("general one asks: Run this command?", "1 of 2", "no, and stop this agent")
-        term.sees("Opened both.", "Waiting for your approval", "enter answer")
+        term.sees("Waiting for your approval", "enter answer")
         # One that is stopped asks no more, and the next question stands in its place.
         term.type("\x1bg")
-        term.sees("Agents · 2 running")
+        term.sees("Agents · 1 running" if early else "Agents · 2 running")
         term.type("xx")
         term.sees("one was stopped.")
         term.type(ESCAPE)
+        if early:
+            term.sees("name: two", "enter answer")
+            term.type(ENTER)
         term.until(lambda text: "general two asks: Run this command?" in text and "1 of 2" not in text)
         term.sees("enter answer")
         term.type(ENTER)
