@@ -242,3 +242,37 @@ async def test_a_person_who_revokes_the_trust_lets_the_law_go(home: Path, projec
 def test_each_clause_of_the_table_is_held_but_the_text() -> None:
     law = parse_clauses("c", json.dumps(LAW).encode())
     assert [clause.held for clause in law.clauses] == [False, True, True, True]
+
+
+async def test_a_childs_request_goes_to_the_person_with_who_asks(home: Path, project: Path) -> None:
+    def play(request: dict[str, Any]) -> dict[str, Any]:
+        texts = " ".join(str(one.get("content")) for one in request["messages"] if one["role"] == "user")
+        if any(one["role"] == "tool" for one in request["messages"]):
+            return DONE
+        opened = call("agent_open", name="helper", objective="write there", role="implementer")
+        return {"calls": [opened]} if "Go." in texts else {"calls": [WRITE]}
+
+    async with harness(home, project, play) as stage:
+        session = await stage.open(mode=Mode.YOLO, authority=Authority.PERSON)
+        async with watching(stage, session) as watch:
+            await stage.client.submit(SendMessage(session, "Go."))
+            ask = await watch.until(ApprovalAsked)
+            assert (ask.kind, ask.word) == ("clause", "GEN") and "helper" in ask.asker
+            with pytest.raises(SessionError, match="type GEN"):
+                await stage.client.submit(Answer(session, ask.request_id, allowed=True))
+            assert not (project / "gen" / "a.txt").exists()
+            await stage.client.submit(Answer(session, ask.request_id, allowed=True, confirm="GEN"))
+            assert (await watch.until(ApprovalAnswered)).clauses == ("GEN",)
+            await watch.until(TurnFinished, 2)
+    assert (project / "gen" / "a.txt").exists()
+
+
+async def test_a_worktree_of_the_repository_is_under_its_law(home: Path, project: Path) -> None:
+    tree = project.parent / "tree"
+    raw_git(project, "worktree", "add", "-q", str(tree), "-b", "topic")
+    writes = call("write_file", path="gen/a.txt", content="x\n")
+    push = call("exec_shell", command="git push . HEAD:main")
+    got = await played(home, tree, writes, push, mode=Mode.YOLO, authority=Authority.AUTO)
+    assert ["(rule constitution." in one.content for one in got] == [True, True] and not (
+        tree / "gen" / "a.txt"
+    ).exists()
