@@ -196,3 +196,18 @@ async def test_enter_takes_a_command_and_runs_what_needs_nothing_more(tmp_path: 
             lambda: len(here.said(here.composer.Command)) == 2 and here.said(here.composer.Command)
         )
         assert commands[1].line == "/mode plan"
+
+
+async def test_a_dollar_offers_no_name_that_it_cannot_call() -> None:
+    async def ask(question: Any) -> Any:
+        if isinstance(question, ListCommands):
+            return (CommandRow("/skills", "[json | SKILL]", "list the skills"),)
+        assert question == CompleteCommand("s", "/skills de")
+        return (Choice("deploy", "Deploys."), Choice("Deploy-all", "Deploys all."), Choice("gh:dev", "Develops."))
+
+    shown: asyncio.Queue[CompletionRows | None] = asyncio.Queue()
+    search = CompletionSearch(ask, shown.put_nowait)
+    search.session = "s"
+    search.look("use $de", 7)
+    rows = await asyncio.wait_for(shown.get(), 30)
+    assert rows is not None and [row.insert for row in rows.rows] == ["$deploy ", "$gh:dev "]
