@@ -179,7 +179,7 @@ async def test_what_waits_is_seen_changed_moved_and_dropped(tmp_path: Path, shop
         watch, client = Watch(agent, session), agent.client
         await client.submit(SendMessage(session, "Go."))
         status = await client.query(SessionStatus(session))
-        await watch.until(lambda: any("exec_shell" in str(one.event) for one in watch.seen))
+        await watch.until(lambda: agent.app.engine.turn(session).waiting_for == "exec_shell")
         for text in ("one", "two", "three"):
             await client.submit(SendMessage(session, text, delivery="queue"))
         await client.submit(SendMessage(session, "now", delivery="steer"))

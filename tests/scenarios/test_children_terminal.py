@@ -115,7 +115,7 @@ def test_their_questions_stand_where_the_person_is_one_after_another(on_terminal
         term.sees("enter answer")
         term.type(ENTER)
         term.until(lambda text: "enter answer" in text and ("name: two" in text or "general one asks" in text))
-        early = "name: two" not in term.text()  # the first agent asks before the second one is opened
+        early = "name: two" not in term.text  # the first agent asks before the second one is opened
         if not early:
             term.type(ENTER)
             term.sees("Opened both.")
