@@ -12,6 +12,7 @@ from codewhale.skills.model import Activation, Skill
 
 MOST_PATHS, MOST_EXPANDED = 1_000, 4_000  # paths of one question; globs of a workspace with their braces expanded
 _LONGEST = 1_024
+_MOST_STARS = 16  # of one glob: each multiplies the work for a long path
 # Programs whose globs start from their folder even where they hold no slash; elsewhere such a glob is a file's name.
 _ROOTED = frozenset(("claude", "cline", "copilot"))
 _SPECIAL = re.compile(r"[*?\[\]{}\\]")
@@ -121,6 +122,8 @@ def _patterns(globs: tuple[str, ...], rooted: bool) -> tuple[tuple[_Pattern, ...
 
 def _pattern(written: str, glob: str, rooted: bool) -> _Pattern:
     body = glob.strip().removeprefix("./")
+    if body.count("**") > _MOST_STARS:
+        raise GlobError(f"one of them holds ** more than {_MOST_STARS} times")
     if not body.strip("/"):
         raise GlobError("one of them is empty")
     if not rooted and "/" not in body.rstrip("/"):
