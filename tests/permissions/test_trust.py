@@ -3,11 +3,12 @@
 import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
-from codewhale.permissions.trust import MAX_BYTES, MAX_NAMED, ProjectFile, TrustStore
+from codewhale.permissions.trust import MAX_BYTES, MAX_NAMED, ProjectFile, TrustStore, settled
 from codewhale.protocol.errors import ConfigError
 
 HOOKS = '[[hooks.hooks]]\nevent = "tool_call_before"\ncommand = "sh tools/check.sh --with=rules.txt"\n'
@@ -156,6 +157,8 @@ def trusted(home: Path, workspace: Path) -> TrustStore:
 @pytest.mark.parametrize("change", ["content", "added", "removed", "link"])
 def test_a_skill_is_trusted_with_all_files_of_its_folder(change: str, home: Path, skill: Path, workspace: Path) -> None:
     store = trusted(home, workspace)
+    while not settled(os.stat(skill / "scripts/go.sh")):  # from when on it is known again by its times
+        time.sleep(0.01)
     before = only(store, workspace)
     assert before.state == "trusted" and store.holds(before.path, before.sha256)
     script = skill / "scripts/go.sh"
