@@ -343,6 +343,19 @@ def test_a_file_of_secrets_that_the_prompt_names_stops_it(tmp_path: Path) -> Non
     assert codewhale_program(tmp_path, "exec", "explain .env").returncode == 0
 
 
+def test_a_message_that_may_name_one_skill_or_another_is_not_sent(tmp_path: Path) -> None:
+    scripted(tmp_path, ANSWER)
+    for name in ("deploy-web", "deploy-api"):
+        folder = tmp_path / "state" / "skills" / name
+        folder.mkdir(parents=True)
+        (folder / "SKILL.md").write_text(f"---\nname: {name}\ndescription: Put it online\n---\nFirst ask.\n")
+    done = codewhale_program(tmp_path, "exec", "--output-format", "json", "use $deploy")
+    result = result_of(done)
+    assert done.returncode == 1 and "Nothing was sent" in result["error"] and "$deploy-web" in done.stderr
+    done = codewhale_program(tmp_path, "exec", "use $deploy-web")
+    assert done.returncode == 0 and "Using skill: deploy-web (" in done.stderr and "First ask" not in done.stderr
+
+
 # ------------------------------------------------------------------ signals, pipes, terminals
 
 

@@ -108,6 +108,8 @@ async def test_a_skill_and_a_place_are_switched_off_and_on_for_good(home: Path, 
     assert nearest.ok
     (none,) = await say("/skills deploy")
     assert not none.ok
+    on, body = await say("/skills on user:deploy", "/skills deploy")  # as a message that names it says
+    assert on.ok and body.ok
 
 
 async def test_a_file_of_an_unknown_skill_says_why_it_is_left_out(home: Path, workspace: Path) -> None:
@@ -115,3 +117,29 @@ async def test_a_file_of_an_unknown_skill_says_why_it_is_left_out(home: Path, wo
     async with harness(home, workspace, [{"text": "-"}], {"HOME": str(home)}) as agent:
         shown: CommandOutput = await agent.client.submit(RunCommand(await agent.open(), "/skills broken"))
     assert not shown.ok and "it has no description" in shown.text
+
+
+async def test_a_rule_is_shown_like_a_skill(home: Path, workspace: Path) -> None:
+    (home / "rules").mkdir()
+    (home / "rules/python.md").write_text("---\nactivation: glob\nglobs: '*.py'\n---\nType every function.\n")
+    async with harness(home, workspace, [{"text": "-"}], {"HOME": str(home)}) as agent:
+        shown: CommandOutput = await agent.client.submit(RunCommand(await agent.open(), "/skills python"))
+    assert "applies       when a file that matches" in shown.text and shown.text.endswith("Type every function.")
+
+
+async def test_what_can_be_named_switched_off_and_on_is_offered(home: Path, workspace: Path) -> None:
+    put(home, RICH)
+    put(home, "# Other\n", "skills/other")
+    async with harness(home, workspace, [{"text": "-"}], {"HOME": str(home)}) as agent:
+        session = await agent.open()
+
+        async def offered(line: str) -> list[str]:
+            return [one.value for one in await agent.client.query(CompleteCommand(session, line))]
+
+        assert await offered("/skill ") == ["deploy", "other", "off"]
+        assert await offered("/skill off ") == [] and await offered("/skills on ") == []
+        for line in ("/skill deploy", "/skills off other"):
+            await agent.client.submit(RunCommand(session, line))
+        assert await offered("/skill off ") == ["deploy"]
+        assert await offered("/skills on ") == ["user:other"] and await offered("/skills off ") == ["deploy"]
+        assert (await offered("/skills on"))[0] == "on"

@@ -58,7 +58,7 @@ async def test_an_active_skill_leaves_only_the_tools_it_names(home: Path, worksp
         session = await here.open(mode=mode, authority=Authority.AUTO)
         head = here.app.engine.session(session).state.pinned.sha256
         output = await here.client.submit(RunCommand(session, "/skill reader"))
-        assert output.ok and "read_file" in output.text
+        assert output.ok and "reader is active until /skill off" in output.text
         done = await turn(here, session)
         assert [one.ok or one.error != "permission_denied" for one in done] == [True, *[False] * 5, True]
         assert all("/skill off" in one.content for one in done[1:6])

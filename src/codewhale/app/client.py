@@ -308,11 +308,16 @@ class EngineClient:
         specs = await self.commands.specs(self._root(query))
         return await complete_command(query, specs, self.query, self._skills)
 
-    async def _skills(self, session: str) -> Sequence[views.Choice]:
+    async def _skills(self, session: str, words: Sequence[str]) -> Sequence[views.Choice]:
         from codewhale.skills.mentions import described
 
-        root = self._engine.session(session).state.workspace
-        skills = await asyncio.to_thread(self.parts.services.skills.of, root)
+        state = self._engine.session(session).state
+        skills = await asyncio.to_thread(self.parts.services.skills.of, state.workspace)
+        match list(words[:-1]):
+            case ["/skill", "off"]:
+                return [views.Choice(one.name, one.path) for one in state.skills.values()]
+            case ["/skills", "on"]:
+                return [views.Choice(one.full_name, one.path) for one in skills.off]
         return [views.Choice(*row) for row in described(skills)]
 
     async def events(

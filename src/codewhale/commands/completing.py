@@ -22,16 +22,15 @@ from codewhale.protocol.views import (
 MOST = 50
 FILES_OFFERED = 20
 Source = Callable[[str, Sequence[str]], Awaitable[Sequence[Choice]]]
-Skills = Callable[[str], Awaitable[Sequence[Choice]]]
 
 
 async def complete_command(
-    op: CompleteCommand, specs: Sequence[CommandSpec], ask: Ask, skills: Skills
+    op: CompleteCommand, specs: Sequence[CommandSpec], ask: Ask, skills: Source
 ) -> tuple[Choice, ...]:
-    """Ways to go on with a command line, best first; `skills(session)` are those there are."""
+    """Ways to go on with a command line, best first; `skills` gives those that the words are about."""
     sources: dict[str, Source] = {
         "COMMAND": lambda session, words: _commands(specs),
-        "SKILL": lambda session, words: skills(session),
+        "SKILL": skills,
     }
     sources |= {name: partial(source, ask) for name, source in _SOURCES.items()}
     return tuple(await complete(op.line, specs, sources, op.session))

@@ -37,10 +37,4 @@ class SkillCommand:
             guided = await self._activate(context.session, words[0].removeprefix("$"))
         except SessionError as error:
             return misuse(one_line(str(error), 400))
-        event = guided.event
-        parts = [f"{event.name} ({one_line(event.path, 200)}) is active until /skill off."]
-        if event.scope is not None:
-            parts.append(f"It restricts the tools to: {event.scope.shown or 'none'}.")
-        if event.approved:
-            parts.append(f"It pre-approves: {', '.join(rule.shown for rule in event.approved)}.")
-        return CommandOutput(" ".join(parts))
+        return CommandOutput(f"{guided.event.name} is active until /skill off.")

@@ -42,8 +42,7 @@ class SkillsCommand:
         if verb in ("off", "on") and name.strip():
             name = name.strip().removeprefix("$")
             return await asyncio.to_thread(self._switch, found, name, verb == "off", context.workspace)
-        skill = found.find(args.removeprefix("$"))
-        one = await asyncio.to_thread(self._skills.read, skill) if skill is not None else None
+        one = await asyncio.to_thread(self._library.load, context.workspace, args.removeprefix("$"))
         if one is None:
             lines = [line for line in found.problems if f"/{args.removeprefix('$')}/" in line]
             return misuse("\n".join([f"Unknown skill {one_line(args, 80)!r}; /skills lists them.", *lines[:10]]))
@@ -61,6 +60,8 @@ class SkillsCommand:
             return misuse(f"Unknown skill or place {one_line(name, 80)!r}; /skills lists them.")
         if not off and name not in getattr(now, key) and not now.problem:
             other = next((one for one in (*found.off, *rules.off) if name in (one.name, one.full_name)), None)
+            if other is not None and other.name in now.disabled:
+                return self._switch(found, other.name, off, workspace)
             why = f"; {other.full_name} is off by another name, or by its place" if other is not None else ""
             return misuse(f"{one_line(name, 80)} is not switched off{why}. Off: {_listed_off(now) or 'nothing'}.")
         try:
@@ -80,6 +81,7 @@ def _shown(found: SkillList) -> str:
 
 def _line(skill: Skill) -> str:
     about = one_line(skill.description, 120)
+    about = about if skill.tools is None else f"restricts to {counted(len(skill.tools), 'tool')}: {about}"
     return f"{one_line(skill.name):<24} {skill.activation:<6} {skill.size:>7,} bytes  {about}  ({skill.path})"
 
 

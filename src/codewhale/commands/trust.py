@@ -44,7 +44,8 @@ class TrustCommand:
         for item in items:
             self._store.add(item)
         told = "\n".join(f"trusted as it is now: {item.path} (sha256 {item.sha256[:12]})" for item in items)
-        return CommandOutput(f"{told}\nTakes effect at the next start.")
+        when = "Skills and rules can be used from now on; what always applies counts from the next start on."
+        return CommandOutput(f"{told}\n{when}")
 
     def _remove(self, paths: list[str]) -> CommandOutput:
         gone = [path for path in paths if self._store.remove(path)]

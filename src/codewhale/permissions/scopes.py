@@ -32,14 +32,14 @@ def by_scope(
         return None
     rule, who = _who(scope)
     if not scope.names(request.tool):
-        return Opinion("deny", rule, f"{who}, which may not call {request.tool}.{_allowed(scope)} {_ELSE}")
+        return Opinion("deny", rule, f"{who}; it may not call {request.tool}.{_allowed(scope)} {_ELSE}")
     beyond = [effect for effect in request.effects if effect not in scope.effects]
     if beyond:
         does = " and ".join(_DOES[effect] for effect in beyond)
         return Opinion("deny", rule, f"{who}; it may not call what {does}, such as {request.tool}. {_ELSE}")
     beyond_lines = _other_line(scope, request, analyse)
     if beyond_lines:
-        return Opinion("deny", rule, f"{who}, which may run {beyond_lines} {_ELSE}")
+        return Opinion("deny", rule, f"{who}; it may run {beyond_lines} {_ELSE}")
     if not scope.paths:
         return None
     if Effect.EXECUTES in request.effects:

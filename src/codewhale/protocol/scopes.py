@@ -35,10 +35,10 @@ class Scope(Struct, frozen=True, omit_defaults=True):
         return not self.paths or any(path == one or path.startswith(one + "/") for one in self.paths)
 
     @property
-    def shown(self) -> str:
-        """The tools that may be called, with what their commands are bound to; "" for none."""
+    def shown(self) -> tuple[str, ...]:
+        """The tools that may be called, each with what its commands are bound to."""
         bound = {tool: f"{tool} ({', '.join(patterns)})" for tool, patterns in self.lines}
-        return ", ".join(bound.get(tool, tool) for tool in self.tools or ())
+        return tuple(bound.get(tool, tool) for tool in self.tools or ())
 
     @property
     def reads_only(self) -> bool:

@@ -260,7 +260,7 @@ def _metadata(view: ChildView) -> dict[str, Any]:
 def _card(plan: ChildPlan) -> Block:
     """What a person is shown of a child that would be opened."""
     request, scope = plan.request, plan.scope
-    may = ", ".join(scope.effects) if scope.tools is None else ", ".join(scope.tools)
+    may = ", ".join(scope.effects if scope.tools is None else scope.shown)
     cost = "" if plan.cost is None else f", about {plan.cost:.3g} {plan.currency}".rstrip()
     cached = f" ({plan.cached:,} cached)" if plan.cached else ""
     rows = [

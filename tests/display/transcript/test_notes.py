@@ -72,6 +72,10 @@ LINES: list[tuple[Event, str]] = [
         SkillActivated("r", "SKILL.md", "0", "person", "session", Scope(tools=()), CHECKS),
         "· Using skill: r (SKILL.md); restricts the session to no tool until /skill off; pre-approves exec_shell make",
     ),
+    (
+        SkillActivated("r", "SKILL.md", "0", "model", scope=Scope(tools=("a", "b", "c", "d", "e", "f"))),
+        "· Using skill: r (SKILL.md); restricts this turn to a, b, c, d, +2",
+    ),
     (SkillReleased("r"), "· No longer using: r"),
     (Notice("error", "It [bold]broke[/bold]"), "✗ It [bold]broke[/bold]"),
 ]

@@ -1,7 +1,7 @@
 """What a transcript is made of: a struct for each kind of block. A block's id never changes, its version counts what
 happened to it, and none but a group refers to another."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from msgspec import Struct, field
@@ -39,7 +39,7 @@ WAITING, ASKING, RUNNING, DONE, FAILED = "waiting", "asking", "running", "done",
 PART = 6_000
 # Reasons of edges whose own event has a line.
 _TOLD = frozenset({"rewind", "pruned", "compaction", "compaction undone", "model", "effort", "activation"})
-_MOST_DETAIL, _MOST_TOOLS = 20_000, 240
+_MOST_DETAIL, _FEW, _FEW_CHARS = 20_000, 4, 160
 
 
 class TranscriptBlock(Struct, gc=False):
@@ -287,13 +287,18 @@ def _budget(event: BudgetChanged) -> NoteBlock:
     return NoteBlock(key="budget", values={"limits": said}) if said else NoteBlock(key="unbounded")
 
 
+def _few(names: Sequence[str]) -> str:
+    more = f", +{len(names) - _FEW}" if len(names) > _FEW else ""
+    return one_line(", ".join(names[:_FEW]), _FEW_CHARS) + more
+
+
 def _skill(event: SkillActivated) -> NoteBlock:
     """A skill has its file named SKILL.md; a rule any other name."""
     also = []
     if event.scope is not None:
-        also.append((f"restricts_{event.lasts}", one_line(event.scope.shown, _MOST_TOOLS)))
+        also.append((f"restricts_{event.lasts}", _few(event.scope.shown)))
     if event.approved:
-        also.append(("approves", one_line(", ".join(rule.shown for rule in event.approved), _MOST_TOOLS)))
+        also.append(("approves", _few([rule.shown for rule in event.approved])))
     values = {"name": one_line(event.name, 130), "path": one_line(event.path, 300)}
     kind = "skill" if event.path.endswith("SKILL.md") else "rule"
     return NoteBlock(key=kind, values=values, also=tuple(also))
