@@ -232,3 +232,49 @@ async def test_what_always_applies_stands_in_the_head_and_a_change_is_said_once(
         assert here.app.engine.session(session).state.pinned.system == head
         await here.client.submit(RunCommand(session, "/skill off"))
         assert [one.ok for one in await turn(here, session)] == [True]
+
+
+async def test_the_skills_that_a_message_is_about_are_offered_by_name_behind_it(home: Path, workspace: Path) -> None:
+    about = {
+        "pdf": "Merge and split PDF files, fill in forms.",
+        "pdf-sign": "Sign PDF files with a certificate.",
+        "pdf-stamp": "Stamp PDF files with a watermark.",
+        "kubernetes": "Helm charts and pods of Kubernetes.",
+    }
+    for name, says in about.items():
+        folder = skill(home, name, body=f"Text of {name}.")
+        text = (folder / "SKILL.md").read_text()
+        (folder / "SKILL.md").write_text(text.replace(f"What {name} is for", says))
+    seen: list[str] = []
+
+    def model(request: dict[str, Any]) -> Turn:
+        seen.append("\n".join(text_of(one) for one in request["messages"] if one["role"] == "user"))
+        return {"text": "Done."}
+
+    async with harness(home, workspace, [model] * 9) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
+
+        async def offers(text: str) -> list[str]:
+            before = len(log(here, session))
+            await here.turn(text, session)
+            new = [one for one in log(here, session)[before:] if isinstance(one, ContextAppended)]
+            return [
+                line.split(":")[0][2:]
+                for one in new
+                if one.kind == "offered_skills"
+                for line in one.text.splitlines()[1:]
+            ]
+
+        assert await offers("rename the function and add a test") == []
+        head = here.app.engine.session(session).state.pinned.sha256
+        names = await offers("sign and stamp the pdf")
+        assert len(names) == 2 and set(names) < set(about)
+        assert seen[-1].index("sign and stamp the pdf") < seen[-1].index("These skills may fit")
+        assert "Text of" not in seen[-1]
+        assert await offers("sign and stamp the pdf") == []
+        assert await offers("which kubernetes pods are down?") == ["kubernetes"]
+        assert (await here.client.submit(RunCommand(session, "/skill kubernetes"))).ok
+        assert await offers("the helm charts of kubernetes, please") == []
+        await here.client.submit(RunCommand(session, "/skill off"))
+        assert await offers("the helm charts of kubernetes, again") == []
+        assert here.app.engine.session(session).state.pinned.sha256 == head

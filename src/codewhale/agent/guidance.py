@@ -65,9 +65,8 @@ class SkillGuide:
             for notice in (*mentioned.notices, *filter(None, [mentioned.unclear])):
                 session.notice("info", notice, "skill")
             events += self._activated(session, mentioned.guided)
-            offered = () if mentioned.guided else await asyncio.to_thread(self._source.offered, workspace, text)
-            if offered:
-                events.append(ContextAppended("offered_skills", offered_text(offered)))
+            if not mentioned.guided:
+                events += self._offers(session, await asyncio.to_thread(self._source.offered, workspace, text))
         events += await self._touched(session, _paths(text))
         if events:
             session.emit(*events)
@@ -83,7 +82,7 @@ class SkillGuide:
         events = self._fresh(session, guided)
         for name in dict.fromkeys(name for call in calls for name in call.loaded):
             loaded = await asyncio.to_thread(self._source.activation, workspace, name, "model", "turn")
-            if loaded is not None and loaded.event.scope is not None and self._is_fresh(session, loaded):
+            if loaded is not None and loaded.event.scope is not None and self._is_fresh(session, loaded.event.name):
                 events.append(loaded.event)  # the result holds its text
         events += await self._touched(session, _touched(calls))
         if events:
@@ -97,12 +96,18 @@ class SkillGuide:
         touching = await asyncio.to_thread(self._source.touching, session.state.workspace, named)
         return self._fresh(session, [one for one in touching if not self._stands(session, one)])
 
-    def _is_fresh(self, session: Session, guided: Guided) -> bool:
+    def _offers(self, session: Session, rows: Iterable[tuple[str, str]]) -> list[Event]:
+        """An offer of those that are not active, where it is another one than the last."""
+        text = offered_text(fresh) if (fresh := [row for row in rows if self._is_fresh(session, row[0])]) else ""
+        last = session.state.context_updates.get("offered_skills")
+        return [ContextAppended("offered_skills", text)] if text not in ("", last) else []
+
+    def _is_fresh(self, session: Session, name: str) -> bool:
         """Whether it is not active, and was not switched off by the person."""
-        return guided.event.name not in session.state.skills and guided.event.name not in session.state.released
+        return name not in session.state.skills and name not in session.state.released
 
     def _fresh(self, session: Session, guided: Iterable[Guided]) -> list[Event]:
-        return self._activated(session, [one for one in guided if self._is_fresh(session, one)])
+        return self._activated(session, [one for one in guided if self._is_fresh(session, one.event.name)])
 
     def _stands(self, session: Session, guided: Guided) -> bool:
         return session.state.context_updates.get(_kind(guided.event.name)) == skill_text(guided)
