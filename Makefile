@@ -99,7 +99,7 @@ real: $(STAMP) ## repair broken open-source packages through the front door
 
 crash: $(STAMP) ## kill -9 the harness CRASHES times and look for loss
 	@$(PY) scripts/crash.py --kills $(CRASHES)
-	@CODEWHALE_KILLS=50 $(PY) -m pytest tests/scenarios/test_worktrees.py -q -n 0 -k killed
+	@CODEWHALE_KILLS=50 $(PY) -m pytest tests/scenarios/test_worktrees.py tests/scenarios/test_skill_lives.py -q -n 0 -k 'killed or after_a_kill'
 
 rewinds: $(STAMP) ## kill -9 whoever goes back, forks, exports and queues, REWINDS times, and look for loss
 	@$(PY) scripts/rewindcrash.py --kills $(REWINDS)

@@ -131,7 +131,7 @@ class Authorizer:
             raise CallRefused(
                 "A file that this command names has changed since it was shown for approval. Call it again."
             )
-        now = self.decide(replace(request, approval=turn.session.rights.approval))
+        now = self.decide(replace(request, approval=turn.session.rights.approval, scope=turn.session.scope))
         return now if answer.remember == "sandbox" and now.verdict == "allow" else decision
 
     async def allows(

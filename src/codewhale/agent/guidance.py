@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal, Protocol
 
+import msgspec
+
 from codewhale.agent.pending_call import PendingCall
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import CallFinished, ContextAppended, Event, FileChanged, ListChanged, SkillReleased
@@ -115,7 +117,10 @@ class SkillGuide:
     def _activated(self, session: Session, guided: Iterable[Guided]) -> list[Event]:
         events = list[Event]()
         for one in guided:
-            events.append(one.event)
+            former, event = session.state.skills.get(one.event.name), one.event
+            if former is not None and former.lasts == "session" != event.lasts:  # which the person ends, no turn
+                event = msgspec.structs.replace(event, lasts="session", approved=former.approved)
+            events.append(event)
             if self._stands(session, one):
                 said = f"The skill {one.event.name} is active again; its text stands above."
                 events.append(ContextAppended("skill", said))

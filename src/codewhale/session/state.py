@@ -183,15 +183,15 @@ class SessionState:
     def _resumed(self, event: SessionResumed) -> None:
         self.mode = event.mode
         self.turn_open, self.last_end = False, None
-        self.skills = {
-            name: msgspec.structs.replace(one, approved=())  # an approval ends with the process that heard it
-            for name, one in self.skills.items()
-            if one.lasts == "session"
-        }
+        self.skills = self._lasting()  # an approval ends with the process that heard it
         self.stale_jobs |= self.jobs
         self.jobs = {}
         for job in list(self.stale_jobs)[:-STALE_MOST]:
             del self.stale_jobs[job]
+
+    def _lasting(self) -> dict[str, SkillActivated]:
+        lasting = (one for one in self.skills.values() if one.lasts == "session")
+        return {one.name: msgspec.structs.replace(one, approved=()) for one in lasting}
 
     def _mode(self, event: ModeChanged) -> None:
         self.mode = event.mode
@@ -235,7 +235,7 @@ class SessionState:
         self._begun[event.turn] = self._told()
 
     def _told(self) -> _Told:
-        known = (dict(self.lists), dict(self.activated), self.header, dict(self.skills))
+        known = (dict(self.lists), dict(self.activated), self.header, self._lasting())
         return _Told(dict(self.context_updates), list(self.person_commands), list(self.standing), *known)
 
     def head_after(self, event: Rewound) -> tuple[HeaderPinned, ...]:
