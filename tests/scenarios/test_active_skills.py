@@ -273,6 +273,7 @@ async def test_the_skills_that_a_message_is_about_are_offered_by_name_behind_it(
         assert "Text of" not in seen[-1]
         assert await offers("sign and stamp the pdf") == []
         assert await offers("which kubernetes pods are down?") == ["kubernetes"]
+        assert await offers("sign and stamp the pdf") == names
         assert (await here.client.submit(RunCommand(session, "/skill kubernetes"))).ok
         assert await offers("the helm charts of kubernetes, please") == []
         await here.client.submit(RunCommand(session, "/skill off"))
