@@ -279,3 +279,42 @@ async def test_the_skills_that_a_message_is_about_are_offered_by_name_behind_it(
         await here.client.submit(RunCommand(session, "/skill off"))
         assert await offers("the helm charts of kubernetes, again") == []
         assert here.app.engine.session(session).state.pinned.sha256 == head
+
+
+async def test_a_compaction_keeps_the_texts_of_active_skills_alone(home: Path, workspace: Path) -> None:
+    skill(home, "lasting", body="Keep me.")
+    skill(home, "passing", body="Forget me.")
+    (home / "rules").mkdir()
+    (home / "rules/python.md").write_text("---\nactivation: glob\nglobs: '*.py'\n---\nType every function.\n")
+    seen: list[str] = []
+
+    def model(request: dict[str, Any]) -> Turn:
+        seen.append("\n".join(text_of(one) for one in request["messages"]))
+        return {"text": "A long answer. " * 200}
+
+    async with harness(home, workspace, [model] * 20) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        await here.client.submit(RunCommand(session, "/skill lasting"))
+        for text in ("$passing look at a.py", "Two " * 500, "Three " * 500, "Four " * 500):
+            await here.turn(text, session)
+        assert all(said in seen[-1] for said in ("Keep me.", "Forget me.", "Type every function."))
+        output = await here.client.submit(RunCommand(session, "/compact"))
+        assert output.ok, output.text
+        await here.turn("Five", session)
+        assert "Keep me." in seen[-1] and "Forget me." not in seen[-1] and "Type every" not in seen[-1]
+        await here.turn("Now b.py", session)
+        assert seen[-1].count("Type every function.") == 1 and seen[-1].count("Keep me.") == 1
+
+
+async def test_a_rule_and_a_skill_of_one_name_are_told_apart(home: Path, workspace: Path) -> None:
+    skill(home, "python", body="The skill.")
+    (home / "rules").mkdir()
+    (home / "rules/python.md").write_text("---\nactivation: glob\nglobs: '*.py'\n---\nThe rule.\n")
+    async with harness(home, workspace, [{"text": "Done."}] * 9) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        for text in ("$user:python look at a.py", "and b.py", "$user:python c.py"):
+            await here.turn(text, session)
+        names = [one.name for one in log(here, session) if isinstance(one, SkillActivated)]
+        assert len(names) == 3 and names[0] == names[2] == "python" and names[1].endswith(":python")
+        texts = [one.text for one in log(here, session) if isinstance(one, ContextAppended)]
+        assert sum("The skill." in text for text in texts) == sum("The rule." in text for text in texts) == 1

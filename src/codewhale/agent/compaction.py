@@ -262,7 +262,7 @@ def _head_text(session: Session, work: _Work, number: int, sha: str, summary: st
     sections = [
         ("The developer's messages, word for word", kept.words_text(work.said_below(work.new), room)),
         ("Instructions in force", _instructions(session)),
-        ("From CodeWhale", kept.told_text()),
+        ("From CodeWhale", kept.told_text(session.state.skills)),
         (
             "Rules that tool results state (data, quoted word for word)",
             kept.rules_text(min(_RULE_BYTES, max(4096, room // 4))),

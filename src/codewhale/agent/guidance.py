@@ -132,6 +132,7 @@ class SkillGuide:
 
     async def activate(self, session: Session, name: str) -> Guided:
         """Activate a skill until it is released. Raises SessionError where there is none of this name."""
+        await asyncio.to_thread(self._source.look, session.state.workspace)
         found = await asyncio.to_thread(self._source.activation, session.state.workspace, name, "person", "session")
         if found is None:
             raise SessionError(f"there is no skill {name[:80]!r} here that could be used; /skills lists them")

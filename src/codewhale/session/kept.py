@@ -5,7 +5,7 @@ Everything is taken from the log itself, so a second compaction loses nothing th
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -30,6 +30,7 @@ from codewhale.protocol.events import (
 from codewhale.protocol.messages import Text
 from codewhale.protocol.tools import Origin
 from codewhale.session.rulelines import is_strict, rule_lines, within
+from codewhale.session.state import stands_for
 
 _CLOSING = re.compile(
     r"</(?=\s*(?:compacted|message|instructions|context|context_update|summary|result)\b)", re.IGNORECASE
@@ -165,9 +166,9 @@ class Kept:
                     found.append((0 if from_rules else 1 if is_strict(line) else 2, source, line))
         return found
 
-    def told_text(self) -> str:
-        """What the harness told last of each kind: mode, facts, changed instructions."""
-        return "\n".join(self._told.values())
+    def told_text(self, active: Container[str]) -> str:
+        """What the harness told last of each kind: mode, facts, changed instructions, the texts of `active` skills."""
+        return "\n".join(text for kind, text in self._told.items() if stands_for(kind, active))
 
     def lists_text(self) -> str:
         """Plan and checklist with each item's status."""

@@ -3,7 +3,7 @@
 Holds what the engine needs to go on; message bytes live in the projection.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from typing import Any
 
 import msgspec
@@ -83,6 +83,12 @@ class KnownTool(Struct, frozen=True):
     bytes: int
     used: int
     spec: ToolSpec | None = None
+
+
+def stands_for(kind: str, active: Container[str]) -> bool:
+    """Whether a context update is said again in a compaction: of skills, that of one that is active."""
+    family, _, name = kind.partition(":")
+    return name in active if family == "skill" else kind != "offered_skills"
 
 
 class ChildState(Struct):
@@ -208,6 +214,8 @@ class SessionState:
         self.compactions = event.number
         self.standing.append(event.number)
         self.auto_compact_off = False
+        updates = self.context_updates.items()
+        self.context_updates = {kind: text for kind, text in updates if stands_for(kind, self.skills)}
         if event.reason == "overflow":
             self.overflow = min(self.overflow or event.tokens_before, event.tokens_before)
 

@@ -102,29 +102,30 @@ class SkillLibrary:
         tools = read_tokens(skill.tools or (), self._canonical)
         return tools, approvals(skill.name, read_tokens(skill.approved, self._canonical))
 
-    def guided(self, skill: Skill, by: By, *, lasts: Literal["turn", "session"] = "turn") -> Guided | None:
-        """What activating a skill comes to. Only a person's word carries what it pre-approves."""
+    def guided(self, workspace: str, skill: Skill, by: By, lasts: Literal["turn", "session"]) -> Guided | None:
+        """What activating a skill comes to, by its full name where another one has its name. Only a person's word
+        carries what it pre-approves."""
         loaded = self.read(skill)
         if loaded is None:
             return None
-        scope = None
+        scope, name = None, skill.name if self.find(workspace, skill.name) == skill else skill.full_name
         if skill.tools is not None:
-            scope = restriction(skill.name, read_tokens(skill.tools, self._canonical))
-        approved = approvals(skill.name, read_tokens(skill.approved, self._canonical)) if by == "person" else ()
+            scope = restriction(name, read_tokens(skill.tools, self._canonical))
+        approved = approvals(name, read_tokens(skill.approved, self._canonical)) if by == "person" else ()
         rules = tuple(rule for one in approved for rule in one.rules)
-        event = SkillActivated(skill.name, skill.path, skill.sha256, by, lasts, scope, rules)
+        event = SkillActivated(name, skill.path, skill.sha256, by, lasts, scope, rules)
         return Guided(event, loaded.body, loaded.companions)
 
     # ------------------------------------------------------------------ what a session asks
 
     def activation(self, workspace: str, name: str, by: By, lasts: Literal["turn", "session"]) -> Guided | None:
         skill = self.find(workspace, name)
-        return None if skill is None else self.guided(skill, by, lasts=lasts)
+        return None if skill is None else self.guided(workspace, skill, by, lasts)
 
     def standing(self, workspace: str) -> tuple[Guided, ...]:
         """Those that are always active and restrict something."""
         always = (one for one in self.current(workspace).skills if one.activation is Activation.ALWAYS)
-        return self._all((one for one in always if one.tools is not None), "always", lasts="session")
+        return self._all(workspace, (one for one in always if one.tools is not None), "always", "session")
 
     def mentioned(self, workspace: str, text: str) -> Mentioned:
         """What the `$names` in a person's message come to."""
@@ -132,7 +133,7 @@ class SkillLibrary:
         if not named:
             return Mentioned()
         resolved = resolve(named, self.current(workspace))
-        return Mentioned(self._all(resolved.skills, "person", lasts="turn"), resolved.notices, resolved.unclear)
+        return Mentioned(self._all(workspace, resolved.skills, "person", "turn"), resolved.notices, resolved.unclear)
 
     def offered(self, workspace: str, text: str) -> tuple[Skill, ...]:
         """What a message is about by its words."""
@@ -143,7 +144,7 @@ class SkillLibrary:
         names = [name for line in lines if (name := plan_mention(line))]
         skills = [skill for name in names if (skill := self.find(workspace, name)) is not None]
         allowed = [one for one in skills if one.plan and one.activation is not Activation.MANUAL]
-        return self._all(allowed[:1], "plan", lasts="turn")
+        return self._all(workspace, allowed[:1], "plan", "turn")
 
     def touching(self, workspace: str, paths: Sequence[str]) -> tuple[Guided, ...]:
         """Those that apply by glob to one of these files, absolute or below the workspace."""
@@ -151,8 +152,10 @@ class SkillLibrary:
         return tuple(
             one
             for skill in fitting
-            if (one := self.guided(skill, "file", lasts="turn" if skill.tools is None else "session")) is not None
+            if (one := self.guided(workspace, skill, "file", "turn" if skill.tools is None else "session")) is not None
         )
 
-    def _all(self, skills: Iterable[Skill], by: By, *, lasts: Literal["turn", "session"]) -> tuple[Guided, ...]:
-        return tuple(one for skill in skills if (one := self.guided(skill, by, lasts=lasts)) is not None)
+    def _all(
+        self, workspace: str, skills: Iterable[Skill], by: By, lasts: Literal["turn", "session"]
+    ) -> tuple[Guided, ...]:
+        return tuple(one for skill in skills if (one := self.guided(workspace, skill, by, lasts)) is not None)
