@@ -181,11 +181,12 @@ def end_faults(life: Life, *, lasting: bool) -> list[str]:
     if life.hung or "Traceback" in life.said:
         faults.append(f"hung or fell over: {life.said[-300:]}")
     ends = [row["event"]["status"] for row in life.rows if row["event"]["type"] == "turn_finished"]
-    if life.code == 0 and ends == ["done"] and not lasting:
-        return faults  # what could not be written was not needed
+    full = re.compile(r"disk is full|No space left")
+    if life.code == 0 and ends == ["done"] and (not lasting or full.search(json.dumps(life.rows))):
+        return faults  # what could not be written was not needed; where it lasts, that was said
     if life.code not in (1, 75):
         faults.append(f"exit code {life.code}")
-    if not re.search(r"disk is full|No space left", life.said + json.dumps(life.rows[-1:])):
+    if not full.search(life.said + json.dumps(life.rows[-1:])):
         faults.append(f"says {life.said[-200:]!r}")
     if not lasting and life.rows and ends != ["infra"]:
         faults.append(f"the turn's end is not told: {ends}, {life.said[-200:]!r}")
@@ -193,7 +194,7 @@ def end_faults(life: Life, *, lasting: bool) -> list[str]:
 
 
 # In kB: with room for the reserve and little else, and too small for it.
-TINY_SIZES = (1130, 160, 1190, 240, 1250, 1070)
+TINY_SIZES = (1190, 160, 1130, 240, 1250, 1070)
 TINY = """
 mount -t tmpfs -o size={size}k,mode=700 tmpfs {base} && mkdir -m 700 {base}/home {base}/work && cd {base} || exit 99
 cp {kept}/script.jsonl {kept}/config.toml home/
