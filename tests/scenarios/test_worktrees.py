@@ -359,3 +359,19 @@ def test_what_a_killed_git_left_of_a_worktree_is_taken_away(home: Path, git_work
     (entry / "gitdir").unlink()
     asyncio.run(finish(asyncio.run(open_worktree(git_workspace, state, "two"))))
     assert not entry.exists() and not record.exists()
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_a_branch_that_a_killed_git_left_locked_is_taken_away(home: Path, git_workspace: Path, kept: bool) -> None:
+    state = home / "state"
+    held = asyncio.run(open_worktree(git_workspace, state, "one"))
+    held.lock.release()
+    record = Path(f"{held.tree.path}.json")
+    record.write_text(record.read_text().replace('"ready"', '"removing"' if kept else '"making"'))
+    shutil.rmtree(held.tree.path)
+    lock = git_workspace / ".git/refs/heads/codewhale/one.lock"
+    lock.write_text("")
+    os.utime(lock, (1, 1))
+    again = asyncio.run(open_worktree(git_workspace, state, "one"))
+    assert asyncio.run(again.tree.stands()) and asyncio.run(finish(again)) == ""
+    assert not list((git_workspace / ".git/refs/heads").rglob("*.lock"))

@@ -2,8 +2,10 @@
 repository names."""
 
 import asyncio
+import contextlib
 import os
 import shutil
+import time
 
 from msgspec import Struct
 
@@ -15,6 +17,7 @@ from codewhale.workspace.git import changing, git, head_ref
 from codewhale.workspace.ignore import CACHES
 
 _UNDER_WAY = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
+_LOCKED = 1.0  # seconds; git itself holds the lock of a branch for milliseconds
 _GONE, _INDEX_LIMIT = ".gone", 256 << 20
 _SEEN = (b"H 100", b"H 120")  # how the row of a file or a link begins that git looks at
 
@@ -109,7 +112,21 @@ class Checkout(Struct, frozen=True):
         if not os.path.lexists(os.path.join(entry, "gitdir")):  # what a git that was killed left, which git ignores
             await asyncio.to_thread(shutil.rmtree, entry, True)
         if tip and tip == await self.tip():
-            await self._git("update-ref", "-d", f"refs/heads/{self.branch}", tip)
+            delete = ("update-ref", "-d", f"refs/heads/{self.branch}", tip)
+            if (await self._git(*delete)).exit_code and await self._unlocked():
+                await self._git(*delete)
+
+    async def _unlocked(self) -> bool:
+        """Take away the lock of its branch that a git which was killed left; False where one is at work."""
+        lock = os.path.join(self.common, "refs", "heads", f"{self.branch}.lock")
+        try:
+            age = time.time() - os.stat(lock).st_mtime
+            await asyncio.sleep(min(max(0.0, _LOCKED - age), _LOCKED))
+        except OSError:
+            return False
+        with contextlib.suppress(OSError):
+            os.unlink(lock)
+        return True
 
     async def _git(self, *args: str) -> Completed:
         return await changing(args, self.common)
