@@ -17,6 +17,7 @@ from codewhale.workspace.git import changing, git, head_ref
 from codewhale.workspace.ignore import CACHES
 
 _UNDER_WAY = ("rebase-merge", "rebase-apply", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "BISECT_LOG")
+_TRIES = 20
 _LOCKED = 1.0  # seconds; git itself holds the lock of a branch for milliseconds
 _GONE, _INDEX_LIMIT = ".gone", 256 << 20
 _SEEN = (b"H 100", b"H 120")  # how the row of a file or a link begins that git looks at
@@ -106,7 +107,11 @@ class Checkout(Struct, frozen=True):
     async def discard(self, tip: str) -> None:
         """Take away what nobody works in, and its branch where that is at `tip`."""
         for place in (self.path, self.path + _GONE):
-            await asyncio.to_thread(shutil.rmtree, place, True)
+            for _ in range(_TRIES):
+                await asyncio.to_thread(shutil.rmtree, place, True)
+                if not os.path.lexists(place):
+                    break
+                await asyncio.sleep(_LOCKED / _TRIES)  # a child of a git that was killed may still write there
         await self._git("worktree", "remove", "--force", "--force", self.path)
         entry = os.path.join(self.common, "worktrees", os.path.basename(self.path))
         if not os.path.lexists(os.path.join(entry, "gitdir")):  # what a git that was killed left, which git ignores
