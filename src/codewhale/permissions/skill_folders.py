@@ -1,6 +1,7 @@
 """Which files are those of skills, and which other files belong to them."""
 
 import os
+import time
 from collections.abc import Iterator
 
 FILES = ("SKILL.md", "skill.md")
@@ -11,6 +12,11 @@ def is_skill(path: str) -> bool:
     """Whether a path is that of a skill's file: a command or a role may have the same name."""
     folder, name = os.path.split(path)
     return name in FILES and not folder.endswith(("/.codewhale/commands", "/.codewhale/agents"))
+
+
+def settled(info: os.stat_result) -> bool:
+    """Whether a file's last change is so long ago that another one would show in its times."""
+    return time.time_ns() - info.st_ctime_ns > 50_000_000
 
 
 def companions(folder: str) -> Iterator[str]:

@@ -7,7 +7,6 @@ import hashlib
 import os
 import shlex
 import stat
-import time
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Literal
 
@@ -19,7 +18,7 @@ from codewhale.lib.text import scrub_surrogates
 from codewhale.lib.toml import parse_toml
 from codewhale.permissions.constitution import find_constitution
 from codewhale.permissions.markdown_files import AGENT_FOLDER, COMMAND_FOLDER, command_files
-from codewhale.permissions.skill_folders import companions, is_skill
+from codewhale.permissions.skill_folders import companions, is_skill, settled
 from codewhale.process.rowfile import RowFile, is_own
 from codewhale.process.sandbox.gitfiles import read_small
 from codewhale.protocol.errors import ConfigError
@@ -184,11 +183,6 @@ class TrustStore:
                 self._hashes.clear()
             self._hashes[path] = stamp, sha256
         return sha256
-
-
-def settled(info: os.stat_result) -> bool:
-    """Whether a file's last change is so long ago that another one would show in its times."""
-    return time.time_ns() - info.st_ctime_ns > 50_000_000
 
 
 def _companions(path: str) -> list[str]:

@@ -8,7 +8,8 @@ from msgspec import Struct
 
 from codewhale.lib.text import told_line
 from codewhale.permissions.markdown_files import read_markdown
-from codewhale.permissions.trust import Trusted, TrustStore, settled
+from codewhale.permissions.skill_folders import settled
+from codewhale.permissions.trust import Trusted, TrustStore
 from codewhale.protocol.errors import ConfigError
 from codewhale.skills.model import Skill
 

@@ -7,7 +7,7 @@ from itertools import islice
 
 from msgspec import Struct
 
-from codewhale.permissions.trust import settled
+from codewhale.permissions.skill_folders import settled
 from codewhale.process.repository import find_root
 from codewhale.process.sandbox.profiles import beneath
 
