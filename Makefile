@@ -27,7 +27,7 @@ demo: $(STAMP) ## the main job once, on a scratch repository, with an embedded s
 	@$(PY) scripts/demo.py
 
 test: $(STAMP) ## the whole test suite
-	@$(PY) -m pytest $$($(PY) -c 'import xdist; print("-n $(WORKERS) --dist loadfile --no-loadscope-reorder")' 2>/dev/null)
+	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest $$($(PY) -c 'import xdist; print("-n $(WORKERS) --dist loadfile --no-loadscope-reorder")' 2>/dev/null)
 
 check: $(STAMP) ## format, lint, types, floor plan, papers up to date
 	@$(PY) -m ruff format --check .

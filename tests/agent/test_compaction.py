@@ -217,7 +217,7 @@ async def test_the_whole_stays_readable_under_its_handle(home: Path, workspace: 
         session = stage.open()
         for number in range(3):
             await turn(stage, session, f"Question {number}")
-        await stage.engine.compact(session.id, "")
+        await stage.control.compact(session.id, "")
         head = only(log(session), Compacted)[0].messages[0].text
         (sha,) = stage.artifacts.find(head.split("art_")[1][:16])
         whole = stage.artifacts.get(sha).decode()
@@ -229,19 +229,19 @@ async def test_compacting_on_request_is_a_turn_of_its_own(home: Path, workspace:
     async with staged(home, workspace, script) as stage:
         session = stage.open()
         with pytest.raises(SessionError, match="nothing to compact"):
-            await stage.engine.compact(session.id, "")
+            await stage.control.compact(session.id, "")
         await turn(stage, session, "One")
         await turn(stage, session, "Two")
-        work = asyncio.create_task(stage.engine.compact(session.id, ""))
+        work = asyncio.create_task(stage.control.compact(session.id, ""))
         await until(lambda: len(stage.provider.requests) == 3)
         with pytest.raises(SessionError, match="turn is running"):
-            await stage.engine.compact(session.id, "")
+            await stage.control.compact(session.id, "")
         await stage.engine.send(SendMessage(session.id, "Meanwhile", delivery="queue"))
         before, after = await work
         assert after < before
         await until(lambda: session.state.turns == 3 and not stage.engine.turn(session.id).busy)
         assert json.loads(stage.provider.requests[-1])["messages"][-1]["content"].startswith("Meanwhile")
-        held = asyncio.create_task(stage.engine.compact(session.id, ""))
+        held = asyncio.create_task(stage.control.compact(session.id, ""))
         await until(lambda: len(stage.provider.requests) == 5)
         stage.engine.interrupt(session.id)
         with pytest.raises(SessionError, match="interrupted"):
@@ -323,7 +323,7 @@ async def test_a_budget_that_has_no_room_for_a_summary_leaves_the_conversation(h
         await turn(stage, session, "One")
         await turn(stage, session, "Two")
         with pytest.raises(SessionError, match="limit of 2 model calls"):
-            await stage.engine.compact(session.id, "")
+            await stage.control.compact(session.id, "")
 
 
 async def test_resumed_and_forked_sessions_say_the_same(home: Path, workspace: Path) -> None:
@@ -331,7 +331,7 @@ async def test_resumed_and_forked_sessions_say_the_same(home: Path, workspace: P
         session = stage.open()
         for number in range(3):
             await turn(stage, session, f"Question {number}")
-        await stage.engine.compact(session.id, "")
+        await stage.control.compact(session.id, "")
         child = stage.open(fork=session.id)
         await turn(stage, child, "Fork")
         assert stage.control.undo_compaction(child.id) == 1

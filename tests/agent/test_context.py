@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from codewhale.agent.context_window import bytes_to_tokens, context_view, measure
+from codewhale.agent.context_window import bytes_to_tokens, context_view, measure, next_request
 from codewhale.models.dialects.base import ModelFacts, RequestOptions
 from codewhale.protocol.events import Compacted, CompactionUndone, MessageAdded, RequestSent, UsageReported
 from codewhale.protocol.messages import Image, Message, Text
@@ -45,11 +45,13 @@ async def test_what_was_billed_decides_nothing(home: Path, workspace: Path) -> N
         say(session, 4000)
         for number in range(1, 50):
             session.emit(RequestSent(number, size(session), "", 1), UsageReported(number, Usage(1000, 10, 900, 100)))
-        view = context_view(session, SETTINGS)
+        view = context_view(
+            session, SETTINGS, next_request(stage.engine.turn(session.id), (), session.projection, session.state.pinned)
+        )
         assert view.used < 1100 and view.billed_input == 49_000
         assert (view.last_hit, view.last_miss, view.calibrated) == (900, 100, True)
-        assert abs(sum(tokens for _, tokens in view.layers) - view.used) < view.used // 4
-        assert "your messages" in dict(view.layers) and "system text" in dict(view.layers)
+        assert sum(one.tokens for one in (*view.rows, *view.parts)) == view.used
+        assert {"your messages", "system text"} < {part.name for part in view.parts}
 
 
 async def test_a_picture_is_not_counted_as_the_text_it_travels_as(home: Path, workspace: Path) -> None:

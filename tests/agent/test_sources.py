@@ -28,6 +28,9 @@ class Skills:
         """Nothing is there without being told."""
         return not text
 
+    def version(self, text: str) -> str:
+        return text
+
 
 async def test_each_source_is_told_when_it_stands_otherwise_and_not_again(home: Path, workspace: Path) -> None:
     chain: list[Instruction] = []

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codewhale.display.attachments import Folder
-from codewhale.display.drafts import MOST_BYTES, MOST_ENTRIES, Draft, HistoryEntry, HistoryWalk, PromptHistory
+from codewhale.display.drafts import MOST_BYTES, MOST_ENTRIES, Draft, HistoryEntry, HistoryWalk, PromptHistory, fact_of
 
 
 def history(tmp_path: Path) -> PromptHistory:
@@ -34,6 +34,21 @@ def test_it_lasts_without_repeating_itself(tmp_path: Path) -> None:
 def test_another_workspace_has_another(tmp_path: Path) -> None:
     history(tmp_path).add(Draft("here"))
     assert PromptHistory(Folder(str(tmp_path / "home"), str(tmp_path / "other"))).entries == []
+
+
+def test_what_was_said_to_memory_is_walked_to_and_in_no_file(tmp_path: Path) -> None:
+    here = history(tmp_path)
+    told = ["# xyzzy", "/memory add xyzzy", " /memory take 1a2b xyzzy", "/memory\nsearch xyzzy"]
+    for text in (*told, "a message", "#xyz", "# a heading\nand more", " # behind a blank", "/memory", "/memoryless x"):
+        here.add(Draft(text), fact=bool(fact_of(Draft(text))))
+    assert texts(here.entries)[:4] == told and here.withholds(Draft(told[0]))
+    assert not here.withholds(Draft("a message")) and not history(tmp_path).withholds(Draft(told[0]))
+    kept = texts(history(tmp_path).entries)
+    assert kept == ["a message", "#xyz", "# a heading\nand more", " # behind a blank", "/memory", "/memoryless x"]
+    for number in range(3):  # the file is written anew where it has grown
+        here.add(Draft(f"{number}" + "x" * 900_000))
+    [file] = (tmp_path / "home").rglob("history.jsonl")
+    assert b"xyzzy" not in file.read_bytes()
 
 
 def test_damage_costs_a_line(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ LAUNCHES = {
     ("tools/diagnostics.py", "own", "held_where_possible('read-only')"),
     ("workspace/git.py", "own", "'none'"),  # it makes checkouts below the state directory, which no profile opens
     ("workspace/git.py", "own", "held_where_possible('read-only')"),
+    ("rlm/process.py", "False", "ISOLATED if confined else NONE"),  # unconfined only where a person agreed
 }
 # Where the way to our own interpreter is written down; nobody else names it to start it.
 INTERPRETER = {"process/itself.py", "process/sandbox/landlock.py", "app/doctor.py"}

@@ -22,6 +22,11 @@ from codewhale.lib.text import ascii_json, head_tail, one_line, sanitise, scrub_
         "\u200b",
         "\ufeff",
         "\U000e0041",
+        "\U000e0141\U000e0142",
+        "\ufe01\ufe02",
+        "\u3164",
+        "\u034f",
+        "\U0001d173",
     ],
 )
 def test_nothing_that_moves_a_terminal_is_left(attack: str) -> None:
@@ -33,6 +38,11 @@ def test_nothing_that_moves_a_terminal_is_left(attack: str) -> None:
 def test_plain_text_with_tabs_and_newlines_is_left_alone() -> None:
     text = "def f():\n\treturn 'Grüße, 世界'\n"
     assert sanitise(text) is text or sanitise(text) == text
+
+
+@pytest.mark.parametrize("text", ["1\ufe0f\u20e3", "❤\ufe0f", "葛\U000e0100", "☎\ufe0e", "🏳\ufe0f\u200d🌈", "≨\ufe00"])
+def test_a_sign_with_variants_keeps_the_one_that_is_meant(text: str) -> None:
+    assert sanitise(text) == text
 
 
 def test_one_line_folds_and_cuts() -> None:

@@ -29,6 +29,7 @@ class Machine:
     def __init__(self, home: Path) -> None:
         self.trust = TrustStore(str(home))
         self.told: list[str] = []
+        self.attached: tuple[str, ...] = ()
 
     def disabled(self, workspace: str) -> frozenset[str]:
         """One tool is switched off."""
@@ -63,6 +64,10 @@ class Machine:
     def trusts(self, path: str, sha256: str) -> bool:
         """What the store says."""
         return self.trust.holds(path, sha256)
+
+    def sources(self, workspace: str) -> tuple[str, ...]:
+        """What the test attaches."""
+        return self.attached
 
     def canonical(self, name: str) -> str:
         """One alias."""

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import CallFinished, ContextAppended, SkillActivated, SkillReleased
+from codewhale.protocol.events import CallFinished, ContextAppended, Notice, SkillActivated, SkillReleased
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import RunCommand
 from codewhale.testing import Harness, harness
@@ -318,3 +318,37 @@ async def test_a_rule_and_a_skill_of_one_name_are_told_apart(home: Path, workspa
         assert len(names) == 3 and names[0] == names[2] == "python" and names[1].endswith(":python")
         texts = [one.text for one in log(here, session) if isinstance(one, ContextAppended)]
         assert sum("The skill." in text for text in texts) == sum("The rule." in text for text in texts) == 1
+
+
+async def test_the_only_skill_that_is_named_says_how_it_is_switched_on(home: Path, workspace: Path) -> None:
+    skill(home, "careful", body="Look twice.")
+    async with harness(home, workspace, [{"text": "Done."}] * 4) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        assert (await here.client.submit(RunCommand(session, "/skills off careful"))).ok
+        await here.turn("$careful look", session)
+        said = [one.text for one in log(here, session) if isinstance(one, Notice)]
+        assert any("/skills on user:careful" in text for text in said), said
+
+
+async def test_a_rule_for_a_file_without_an_ending_is_said_when_that_file_is_touched(
+    home: Path, workspace: Path
+) -> None:
+    (home / "rules").mkdir(parents=True)
+    for name, pattern in (
+        ("docker", "Dockerfile"),
+        ("make", "**/Makefile"),
+        ("ignored", ".gitignore"),
+        ("licence", "LICENSE"),
+    ):
+        (home / f"rules/{name}.md").write_text(f"---\nactivation: glob\nglobs: '{pattern}'\n---\nThe {name} rule.\n")
+    (workspace / "sub").mkdir()
+    for name in ("Dockerfile", "sub/Makefile", ".gitignore"):
+        (workspace / name).write_text("text\n")
+    calls = calling(call("read_file", path="Dockerfile"), call("file_search", query="Makefile"))
+    async with harness(home, workspace, calls) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
+        await turn(here, session)
+        active = [one.name for one in log(here, session) if isinstance(one, SkillActivated)]
+        assert active == ["docker", "make"]
+        await turn(here, session, "What of .gitignore?")
+        assert [one.name for one in log(here, session) if isinstance(one, SkillActivated)] == [*active, "ignored"]

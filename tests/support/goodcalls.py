@@ -34,12 +34,20 @@ GOOD: dict[str, dict[str, Any]] = {
     "grep_files": {"pattern": "one"},
     "list_dir": {"path": "."},
     "load_skill": {"name": "house"},
+    "memory_get": {"id": "1a2b3c4d"},
+    "memory_search": {"query": "tabs"},
     "note": {"content": "n"},
     "project_map": {},
     "read_file": {"path": "a.txt"},
     "request_user_input": {"questions": [{"header": "h", "id": "i", "question": "q?", "options": ABC}]},
+    "remember": {"fact": "Tabs are used here."},
     "retrieve_tool_result": {"ref": "call_1"},
     "revert_turn": {},
+    "rlm_close": {"name": "notes"},
+    "rlm_configure": {"name": "notes", "sub_query_timeout_secs": 30},
+    "rlm_eval": {"name": "notes", "code": "print(len(SOURCE))"},
+    "rlm_open": {"file_path": "a.txt"},
+    "rlm_session_objects": {},
     "run_tests": {},
     "run_verifiers": {"commands": [{"name": "t", "program": "true"}]},
     "task_shell_start": {"command": "true"},
@@ -59,6 +67,7 @@ def shell(command: str, background: bool = False) -> dict[str, Any]:
 
 
 # What has to be there before a call of a tool can be a good one.
+RLM = {"name": "rlm_open", "arguments": {"name": "notes", "content": "one\ntwo\n"}}
 NOTHING = ({"name": "list_dir", "arguments": {}},)
 READY: dict[str, Sequence[dict[str, Any]]] = defaultdict(
     lambda: NOTHING,
@@ -67,6 +76,9 @@ READY: dict[str, Sequence[dict[str, Any]]] = defaultdict(
     exec_shell_cancel=(shell("exec cat", True),),
     task_shell_wait=(shell("true", True),),
     retrieve_tool_result=(shell("seq 9999"),),
+    rlm_close=(RLM,),
+    rlm_configure=(RLM,),
+    rlm_eval=(RLM,),
     revert_turn=({"name": "write_file", "arguments": {"path": "made.txt", "content": "x"}},),
     checklist_update=({"name": "checklist_write", "arguments": {"todos": [{"content": "a"}]}},),
 )

@@ -30,6 +30,7 @@ from codewhale.protocol.blocks import MarkdownBlock
 from codewhale.protocol.decisions import Decision, DecisionRequest
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.files import FileChange
+from codewhale.protocol.memory import LayerRow
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, OpenSession
 from codewhale.protocol.skills import Guided, Mentioned
@@ -45,6 +46,7 @@ from codewhale.protocol.tools import (
     Update,
 )
 from codewhale.repair.repairer import CallRepairer
+from codewhale.session.footprint import LAYERS
 from codewhale.session.lists import Lists
 from codewhale.session.outputs import Outputs
 from codewhale.session.redaction import Redactor
@@ -200,7 +202,18 @@ class OneProvider:
 
 
 class NoTexts:
-    """A workspace of which a head says nothing."""
+    """A workspace of which a head says nothing, and a message `facts()`."""
+
+    def __init__(self, facts: Callable[[], str]) -> None:
+        self._facts = facts
+
+    def facts(self, workspace: str) -> str:
+        """As the test has it."""
+        return self._facts()
+
+    def layers(self, workspace: str, session: str) -> Sequence[LayerRow]:
+        """They hold nothing."""
+        return LAYERS
 
     def root(self, workspace: str) -> str | None:
         """No repository."""
@@ -215,6 +228,16 @@ class NoTexts:
     def codemap(self, workspace: str) -> str:
         """No map."""
         return ""
+
+    def notes(self, workspace: str) -> str:
+        """No notes."""
+        return ""
+
+    sources = notes
+
+    def cleared(self, workspace: str) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
 
     def law(self, workspace: str) -> str:
         """No constitution."""
@@ -275,7 +298,7 @@ class Stage:
             stores=Stores(self.sessions, artifacts, Lists()),
             clock=self.clock,
             providers=OneProvider(lambda: self.provider),
-            texts=NoTexts(),
+            texts=NoTexts(lambda: self.facts),
             compactor=lambda session, settings: ConversationCompactor(session, settings, artifacts),
             defaults=lambda path: SessionDefaults(
                 redactor,
@@ -289,7 +312,7 @@ class Stage:
         self.runner = ToolCallRunner(Box(self.tools), authorizer, observers, outputs, seconds=seconds)
         self.factory = SessionFactory(deps, self.catalog)
         self.facts = ""
-        self.engine = Engine(self.factory, self.catalog, self.runner, lambda path: self.facts, SkillGuide(NoSkills()))
+        self.engine = Engine(self.factory, self.catalog, self.runner, SkillGuide(NoSkills()))
         self.control = SessionControls(self.engine, self.factory)
 
     def open(self, mode: Mode = Mode.YOLO, authority: Authority = Authority.AUTO, **fields: Any) -> Session:

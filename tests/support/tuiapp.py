@@ -39,7 +39,7 @@ STATUS = StatusView(
     approval=Approval.SUGGEST, branch="main", sandbox="landlock",
 )  # fmt: skip
 CONTEXT = ContextView(
-    "deepseek", "deepseek-v4", 128_000, "catalog", 28_000, 100_000, 6_372, 80_000, (), True, 0, 0, 0, 0, 0
+    "deepseek", "deepseek-v4", 128_000, "catalog", 28_000, 100_000, 6_372, 80_000, (), (), 0, True, 0, 0, 0, 0, 0
 )
 READY = (ProviderRow("deepseek", "openai-chat", "https://api.deepseek.com", True, "", current=True),)
 ANSWERS: dict[type, Any] = {

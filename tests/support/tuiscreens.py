@@ -9,6 +9,7 @@ from textual.widgets import Input, Static
 
 from codewhale.display.palette import Palette
 from codewhale.display.words import Words
+from codewhale.protocol.memory import ContextPart
 from codewhale.protocol.ops import CommandOutput, Limits, UsageView
 from codewhale.protocol.views import (
     CommandRow,
@@ -199,6 +200,11 @@ def setting(key: str = "model", shown: str = "grey-1", origin: str = "default", 
     return SettingRow(key, shown, origin, **fields)
 
 
+def parts(*sizes: tuple[str, int]) -> tuple[ContextPart, ...]:
+    """Parts of a request by their tokens."""
+    return tuple(ContextPart(name, 3 * tokens, tokens) for name, tokens in sizes)
+
+
 def context_view(**fields: Any) -> ContextView:
     """A context that is half full."""
     given: dict[str, Any] = {
@@ -210,7 +216,9 @@ def context_view(**fields: Any) -> ContextView:
         "spendable": 60_000,
         "used": 30_000,
         "threshold": 48_000,
-        "layers": (("system", 2_000), ("tools", 9_000), ("messages", 19_000)),
+        "rows": (),
+        "parts": parts(("system text", 2_000), ("tools", 9_000), ("your messages", 19_000)),
+        "bytes": 90_000,
         "calibrated": True,
         "billed_input": 90_000,
         "billed_output": 5_000,

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from unittest import mock
 
+from msgspec.structs import replace
 from rich.segment import Segment
 from textual.strip import Strip
 
@@ -25,6 +26,7 @@ from codewhale.protocol.views import (
     SettingRow,
     UndoView,
 )
+from codewhale.session.footprint import LAYERS as BARE
 from support.tuiapp import STATUS, Stage
 from support.tuicapture import settle, staged
 from support.tuiscenes import (
@@ -43,14 +45,20 @@ from support.tuiscenes import (
     call,
     said,
 )
-from support.tuiscreens import context_view, usage_view
+from support.tuiscreens import context_view, parts, usage_view
 
 WIDTHS = ((40, 24), (80, 24), (120, 32), (200, 40))
 LOOKS = ("dark", "light", "contrast", "none")
 LANGUAGES = ("en", "zh-Hans")
-LAYERS = (
-    ("system text", 3_000), ("instruction files", 800), ("tools", 7_200), ("your messages", 1_500),
-    ("answers", 2_500), ("tool calls", 1_000), ("tool results", 14_000),
+ROWS_SENT = {"user-memory": (300, 2), "repo-rules": (500, 2)}
+LAYERS = tuple(
+    replace(row, sent=3 * sent, tokens=sent, items=items, bytes=3 * sent, place="head" if sent else "not sent")
+    for row in BARE
+    for sent, items in [ROWS_SENT.get(row.name, (0, 0))]
+)
+PARTS = parts(
+    ("system text", 3_000), ("tools", 7_200), ("your messages", 1_500), ("answers", 2_500), ("tool calls", 1_000),
+    ("tool results", 14_000),
 )  # fmt: skip
 ROWS = tuple(CommandRow(name, "[N]" if name == "/undo" else "", f"What {name} does.") for name in FAMILIES)
 SETTINGS = (
@@ -104,7 +112,14 @@ SCREENS = (
     Scene("commands", TURN, "", (), PALETTE | {ListCommands: ROWS}, opens("palette")),
     Scene("help", TURN, "", (), {ListCommands: ROWS}, opens("help")),
     Scene("models", TURN, "", (), {ListModels: MODELS}, opens("models")),
-    Scene("context", TURN, "", (), {GetContext: context_view(layers=LAYERS), SessionStatus: STATUS}, opens("context")),
+    Scene(
+        "context",
+        TURN,
+        "",
+        (),
+        {GetContext: context_view(rows=LAYERS, parts=PARTS), SessionStatus: STATUS},
+        opens("context"),
+    ),
     Scene("settings", TURN, "", (), {GetSettings: SETTINGS}, opens("config")),
     Scene("undo", TURN, "", (), {PreviewUndo: UNDO}, opens("undo")),
     Scene("cost", TURN, "", (), {SessionUsage: usage_view()}, opens("cost")),

@@ -69,6 +69,7 @@ def after(*events: Event) -> SessionFacts:
         ([TurnStarted(1), RUNS, OVER], "model", ""),
         ([TurnStarted(1), RetryCountdown(1, 3, 4.0, "429")], "retry", "1/3: 429"),
         ([TurnStarted(1), RequestSent(2, 1, "", 1, purpose="compaction")], "compaction", ""),
+        ([TurnStarted(1), RequestSent(2, 1, "", 1, purpose="relay")], "relay", ""),
         ([TurnStarted(1), ApprovalAsked("r", "c1", "exec_shell", (), "")], "approval", "exec_shell"),
         ([TurnStarted(1), ApprovalAsked("r", "c1", "x", (), ""), ApprovalAnswered("r", True)], "model", ""),
         ([TurnStarted(1), RUNS, QuestionAsked("q", ())], "question", ""),

@@ -52,7 +52,7 @@ VIEW = StatusView(
     effort="high", approval=Approval.SUGGEST, branch="feature/login", sandbox="landlock",
 )  # fmt: skip
 CONTEXT = ContextView(
-    "deepseek", "deepseek-v4", 128_000, "catalog", 28_000, 100_000, 0, 80_000, (), True, 0, 0, 0, 0, 0
+    "deepseek", "deepseek-v4", 128_000, "catalog", 28_000, 100_000, 0, 80_000, (), (), 0, True, 0, 0, 0, 0, 0
 )
 EVENTS: tuple[Event, ...] = (
     SessionOpened(1, "/w", Mode.AGENT, "deepseek", "deepseek-v4"),

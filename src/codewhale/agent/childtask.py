@@ -40,7 +40,7 @@ def brief(plan: ChildPlan, role: ChildRole) -> SendMessage:
     request, scope = plan.request, plan.scope
     form = FORM
     if request.schema is not None:
-        form = f"Answer with JSON alone that fits this schema:\n{msgspec.json.encode(request.schema).decode()}"
+        form = wanted_form(request.schema)
     if request.paths:
         form = f"Change files below {', '.join(request.paths)} alone.\n\n{form}"
     named = {"model calls": request.limits.turns, "tokens": request.limits.tokens, "seconds": request.limits.seconds}
@@ -82,9 +82,16 @@ def outcome_of(state: SessionState, stopped: bool) -> Outcome:
 
 def misfit(outcome: Outcome, schema: dict[str, object] | None) -> str:
     """What is wrong with an answer that must fit a schema, as a message to whoever gave it; "" where it fits."""
-    if schema is None or outcome.status != "completed":
-        return ""
-    text = outcome.answer.strip()
+    return unfit(outcome.answer, schema) if schema is not None and outcome.status == "completed" else ""
+
+
+def wanted_form(schema: dict[str, object]) -> str:
+    return f"Answer with JSON alone that fits this schema:\n{msgspec.json.encode(schema).decode()}"
+
+
+def unfit(answer: str, schema: dict[str, object]) -> str:
+    """What is wrong with an answer that must fit a schema, said to whoever gave it; "" where it fits."""
+    text = answer.strip()
     fenced = re.fullmatch(r"```[a-z]*\n(.*)\n```", text, re.DOTALL)
     try:
         value = msgspec.json.decode(fenced[1] if fenced else text)

@@ -4,20 +4,18 @@ A summary is asked for behind the unchanged conversation, so that the provider's
 lost stands word for word beside it, and the whole stays readable. A compaction that fails changes nothing.
 """
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
 
-from codewhale.agent.collect import ModelAnswer
-from codewhale.agent.context_window import INSTRUCTIONS, CompactionFailed, bytes_to_tokens, measure
+from codewhale.agent.aside import PAUSES, NoAnswer, ask_aside, bound_for, in_place_of_a_turn
+from codewhale.agent.context_window import CompactionFailed, bytes_to_tokens, measure
 from codewhale.agent.model_call import ModelCalls
 from codewhale.agent.turn import Turn
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import Compacted, Event, PrefixInvalidated, ResultsPruned
 from codewhale.protocol.messages import Message, Part, Text
-from codewhale.session.budget import BudgetExceeded
 from codewhale.session.conversation import COMPACTED, Conversation
 from codewhale.session.kept import Kept, contained
 from codewhale.session.outputs import Keeper
@@ -27,11 +25,10 @@ from codewhale.session.standing import of_conversation
 from codewhale.session.transcript import transcript
 from codewhale.session.window import ContextSettings
 
-PAUSES = (1.0, 2.0, 4.0)
+INSTRUCTIONS = "# Instructions of this project\n"
 MOST_OVERFLOWS = 2
 _REPEATED_BYTES = 8192
 _RULE_BYTES = 24_576
-_LONGEST_SUMMARY = 32_768
 _SMALL_WINDOW = 64_000
 _PROMPT = Path(__file__).with_name("prompts") / "compaction.md"
 
@@ -59,7 +56,7 @@ class ConversationCompactor:
             return
         work = _Work(self.session, self.settings.kept(before.spendable))
         wanted, least = before.used - before.threshold // 2, before.used - before.threshold * 9 // 10
-        fits = before.used + _summary_bound(before.window) <= before.window
+        fits = before.used + bound_for(before.window) <= before.window
         if self._prune(work, wanted, least if fits else 1):
             before = measure(self.session, self.settings)
             if before.used < before.threshold:
@@ -105,13 +102,7 @@ class ConversationCompactor:
         return True
 
     async def asked(self, turn: Turn, focus: str) -> Compacted:
-        turn.check()
-        calls = ModelCalls(turn)
-        try:
-            return await self.compact(calls, focus=focus)
-        except asyncio.CancelledError:
-            calls.salvage()
-            raise
+        return await in_place_of_a_turn(turn, lambda calls: self.compact(calls, focus=focus))
 
     async def compact(
         self, calls: ModelCalls, *, focus: str = "", work: "_Work | None" = None, reason: str = "asked"
@@ -137,31 +128,14 @@ class ConversationCompactor:
         extra = _PROMPT.read_text(encoding="utf-8").strip().replace("{words}", "500" if small else "900")
         if focus:
             extra += f"\n\nThe developer asks to keep above all: {focus}"
-        bound = _summary_bound(window)
-        why = ""
-        for pause in (0.0, *self._pauses):
-            if pause:
-                await asyncio.sleep(pause)
-            answer = await self._ask(calls, extra, bound)
-            failure = answer.failure
-            if failure is None and answer.text.strip():
-                return answer.text.strip() + ("\n[cut at its limit]" if answer.finish == "length" else "")
-            why = failure.message if failure is not None else "the model gave no summary"
-            if failure is not None and not failure.retryable:
-                break
-            if answer.finish == "length":  # thinking took all of it
-                bound = min(2 * bound, _LONGEST_SUMMARY)
-        raise CompactionFailed(why)
-
-    async def _ask(self, calls: ModelCalls, extra: str, bound: int) -> ModelAnswer:
         self.asking = True
         try:
-            answer = await calls.ask(purpose="compaction", extra=extra, max_tokens=bound)
-        except BudgetExceeded as over:
+            summary = await ask_aside(calls, "compaction", extra, bound_for(window), self._pauses)
+        except NoAnswer as failed:
             self.asking = False
-            raise CompactionFailed(str(over)) from None
+            raise CompactionFailed(str(failed)) from None
         self.asking = False
-        return answer
+        return summary
 
     # ------------------------------------------------------------------ what changes
 
@@ -212,7 +186,7 @@ class _Work:
 
     def __init__(self, session: Session, keep: int) -> None:
         self.session = session
-        self.events: list[Event] = list(of_conversation(session.log, session.state.rewound))
+        self.events: list[Event] = list(of_conversation(session.log, session.state))
         conversation = Conversation(self.events)
         messages, self.pending = conversation.messages, conversation.pending
         self.rate = bytes_to_tokens(session)
@@ -246,10 +220,6 @@ class _Work:
     def said_below(self, tail: Sequence[Message]) -> int:
         parts: list[Part] = [part for message in tail for part in message.parts]
         return sum(isinstance(part, Text) and part.source == "person" for part in (*parts, *self.pending))
-
-
-def _summary_bound(window: int) -> int:
-    return min(8192, max(1024, window // 16))
 
 
 def _stays(text: Text) -> bool:

@@ -4,28 +4,31 @@ Window, room for the answer and what the next request takes are kept apart. Toke
 provider's own last count; no vocabulary is needed, and what was billed in all decides nothing here.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
+from codewhale.agent.effort import turn_effort
+from codewhale.agent.message_queue import QueuedMessage
 from codewhale.agent.model_call import ModelCalls
 from codewhale.agent.turn import Turn
-from codewhale.models.dialects.base import ModelFacts
+from codewhale.models.dialects.base import ModelFacts, RequestOptions
 from codewhale.models.dialects.failures import headline
-from codewhale.protocol.events import Compacted, CompactionUndone, PrefixInvalidated
-from codewhale.protocol.messages import Image, Message, Opaque, Part, Reasoning, ResultPart, Text, ToolCall
+from codewhale.protocol.events import Compacted, CompactionUndone, Event, HeaderPinned, PrefixInvalidated
+from codewhale.protocol.memory import LayerRow
 from codewhale.protocol.modes import Authority
+from codewhale.protocol.ops import SendMessage
 from codewhale.protocol.stream import Failed
 from codewhale.protocol.views import ContextView
-from codewhale.session.conversation import COMPACTED, Conversation
+from codewhale.session.conversation import Conversation
+from codewhale.session.footprint import LAYERS, PICTURE_BYTES, Footprint, tables
+from codewhale.session.projection import Projection
 from codewhale.session.session import Session
-from codewhale.session.standing import of_conversation
 from codewhale.session.window import ContextSettings, reserved
 
-INSTRUCTIONS = "# Instructions of this project\n"
-_PICTURE_BYTES = 128  # of a picture's text form, one token
+_WORDS = "w"  # stands for what the person will say
 _MOST_ADOPTED = 3
 _SHORTEST_ANSWER = 256
 
@@ -72,7 +75,7 @@ def bytes_to_tokens(session: Session) -> float:
 def _measured(session: Session) -> tuple[int, int]:
     size, tokens = session.state.measured
     pictures = session.projection.sent_pictures
-    return max(0, size - pictures), max(0, tokens - pictures // _PICTURE_BYTES)
+    return max(0, size - pictures), max(0, tokens - pictures // PICTURE_BYTES)
 
 
 def _head_bytes(session: Session) -> int:
@@ -87,11 +90,18 @@ def _used(session: Session) -> int:
     measured, tokens = _measured(session)
     rate = bytes_to_tokens(session)
     known = tokens + (text - measured) * rate if 1000 < measured <= text else text * rate
-    return int(known) + pictures // _PICTURE_BYTES
+    return int(known) + pictures // PICTURE_BYTES
 
 
-def context_view(session: Session, settings: ContextSettings, brief: bool = False) -> ContextView:
+def context_view(
+    session: Session,
+    settings: ContextSettings,
+    request: Footprint | None = None,
+    layers: Sequence[LayerRow] = LAYERS,
+) -> ContextView:
+    """With what a `request` consists of, where that is wanted."""
     now, state = measure(session, settings), session.state
+    rows, parts = ((), ()) if request is None else tables(request, now.used, layers)
     return ContextView(
         provider=state.provider,
         model=state.model,
@@ -101,7 +111,9 @@ def context_view(session: Session, settings: ContextSettings, brief: bool = Fals
         spendable=now.spendable,
         used=now.used,
         threshold=now.threshold,
-        layers=() if brief else _layers(session),
+        rows=rows,
+        parts=parts,
+        bytes=request.body if request is not None else 0,
         calibrated=state.measured[1] > 0,
         billed_input=state.usage.input,
         billed_output=state.usage.output,
@@ -111,41 +123,17 @@ def context_view(session: Session, settings: ContextSettings, brief: bool = Fals
     )
 
 
-def _layers(session: Session) -> tuple[tuple[str, int], ...]:
-    """What each layer takes, in tokens."""
-    state, rate = session.state, bytes_to_tokens(session)
-    conversation = Conversation(of_conversation(session.log, state.rewound))
-    messages = (*conversation.messages, Message("user", conversation.pending))
-    system, mark, chain = state.pinned.system.rpartition(INSTRUCTIONS)
-    system, chain = (system, chain) if mark else (chain, "")
-    tools = state.pinned.tools_json
-    layers = {
-        "system text": len(system.encode()),
-        "instruction files": len(chain.encode()),
-        "tools": len(tools.encode()),
-    }
-    for name, size in _sizes(part for message in messages for part in message.parts):
-        layers[name] = layers.get(name, 0) + size
-    return tuple((name, int(size * rate)) for name, size in layers.items() if size)
-
-
-def _sizes(parts: Iterable[Part]) -> Iterable[tuple[str, int]]:
-    """Each part's layer and its bytes of text (of a picture, what its tokens would be as text)."""
-    names = {"person": "your messages", "harness": "from CodeWhale", "model": "answers"}
-    for part in parts:
-        match part:
-            case Text(text=text, source="harness") if text.startswith(COMPACTED):
-                yield "compacted", len(text.encode("utf-8", "replace"))
-            case Text(text=text, source=source):
-                yield names.get(source, source), len(text.encode("utf-8", "replace"))
-            case Reasoning(text=text) | Opaque(json=text):
-                yield "reasoning", len(text.encode("utf-8", "replace"))
-            case ToolCall():
-                yield "tool calls", len(part.sent_name) + len(part.sent_arguments.encode("utf-8", "replace")) + 60
-            case ResultPart(content=text):
-                yield "tool results", len(text.encode("utf-8", "replace")) + 40
-            case Image():
-                yield "pictures", part.bytes // 24
+def next_request(turn: Turn, beginning: Sequence[Event], projection: Projection, header: HeaderPinned) -> Footprint:
+    """What the next request of a session consists of: of a turn that runs, its next step; else of a turn that begins
+    with a message, without the words of that, and with `beginning` behind it."""
+    session = turn.session
+    options = RequestOptions(session.provider.model.max_output, turn.effort)
+    if not turn.idle:
+        return projection.footprint(header, options)
+    message = QueuedMessage(SendMessage(session.id, _WORDS)).joins(session)
+    more = Conversation(session.as_recorded((message, *beginning))).pending
+    options = replace(options, effort=turn_effort(session.state.effort, _WORDS))
+    return projection.footprint(header, options, more).without(len(_WORDS))
 
 
 # ---------------------------------------------------------------------- keeping within it

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from codewhale.agent.activation import tools_view
+from codewhale.agent.context_window import CompactionFailed
 from codewhale.agent.effort import CHOICES, facts_at, wakes
 from codewhale.agent.engine import Engine
 from codewhale.agent.model_call import bound_session
@@ -154,8 +155,8 @@ class SessionControls:
             rewinds=len(state.rewinds),
         )
 
-    def context(self, session: str, brief: bool = False) -> ContextView:
-        return self._factory.context(self._engine.session(session), brief)
+    async def context(self, session: str, brief: bool = False) -> ContextView:
+        return await self._factory.context(lambda: self._engine.turn(session), brief)
 
     def tools(self, session: str) -> ToolsView:
         return tools_view(self._engine.session(session))
@@ -186,7 +187,12 @@ class SessionControls:
         self._engine.session(session).emit(TitleSet(checked_title(title)))
 
     async def compact(self, session: str, focus: str) -> tuple[int, int]:
-        return await self._engine.compact(session, focus)
+        compactor = self._factory.window(self._engine.idle(session)).compactor
+        try:
+            done = await self._engine.aside(session, "compaction", lambda turn: compactor.asked(turn, focus))
+        except CompactionFailed as error:
+            raise SessionError(f"not compacted: {error}; nothing has changed") from None
+        return done.tokens_before, done.tokens_after
 
     def undo_compaction(self, session: str) -> int:
         return self._factory.window(self._engine.idle(session)).undo()

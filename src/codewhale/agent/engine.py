@@ -4,11 +4,11 @@ import asyncio
 import contextlib
 import os
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
+from typing import TypeVar
 
 from msgspec import Struct
 
-from codewhale.agent.context_window import CompactionFailed
 from codewhale.agent.effort import turn_effort
 from codewhale.agent.guidance import SkillGuide
 from codewhale.agent.loop import AgentLoop, Ending
@@ -18,14 +18,15 @@ from codewhale.agent.tool_calls import ToolCallRunner
 from codewhale.agent.turn import Turn
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.errors import SessionError, StorageFullError
-from codewhale.protocol.events import ContextAppended, Event, MessageAdded, TurnFinished, TurnStarted
+from codewhale.protocol.events import MessageAdded, TurnFinished, TurnStarted
 from codewhale.protocol.messages import Image
 from codewhale.protocol.ops import OpenSession, SendMessage
-from codewhale.session.prompt import context_text, mode_text
+from codewhale.session.prompt import context_text
 from codewhale.session.session import BROKEN, STOPPED, Session
 from codewhale.session.standing import last_asked
 
 _STOP_SECONDS = 5.0
+_T = TypeVar("_T")
 DEEPEST = 8  # sessions that own one another
 
 
@@ -45,16 +46,13 @@ class Engine:
         factory: SessionFactory,
         catalog: Catalog,
         runner: ToolCallRunner,
-        facts: Callable[[str], str],
         guide: SkillGuide,
         may_ask: Callable[[str], None] = lambda provider: None,
     ) -> None:
-        """`facts(workspace)` is what a message is told of the moment; `may_ask(provider)` raises ConfigError when a
-        provider cannot be asked as configured."""
+        """`may_ask(provider)` raises ConfigError when a provider cannot be asked as configured."""
         self._factory = factory
         self._catalog = catalog
         self._runner = runner
-        self._facts = facts
         self._guide = guide
         self._may_ask = may_ask
         self._live: dict[str, LiveSession] = {}
@@ -96,9 +94,10 @@ class Engine:
             chain.append(session.id)
         return chain
 
-    def at(self, workspace: str) -> list[Session]:
+    def at(self, workspace: str = "") -> list[Session]:
+        """The open sessions of a workspace; of all with ""."""
         sessions = [live.session for live in self._live.values()]
-        return [one for one in sessions if os.path.realpath(one.state.workspace) == workspace]
+        return [one for one in sessions if workspace in ("", os.path.realpath(one.state.workspace))]
 
     def _find(self, session_id: str) -> LiveSession:
         if session_id not in self._live:
@@ -162,7 +161,7 @@ class Engine:
         """Ask the message of the last turn again; it is said again only where something has answered it. Its text.
         Raises SessionError while a turn runs, and where there is no message."""
         session = self.idle(session_id)
-        message, ends = last_asked(session.log, session.state.rewound)
+        message, ends = last_asked(session.log, session.state)
         if message is None:
             raise SessionError("there is no message to retry")
         self._may_ask(session.state.provider)
@@ -170,28 +169,23 @@ class Engine:
         await session.barrier()
         return message.text
 
-    async def compact(self, session_id: str, focus: str) -> tuple[int, int]:
-        """Say the conversation shorter in place of a turn: it can be interrupted, and what is sent meanwhile waits.
-        Tokens before and after. Raises SessionError, also when nothing came of it."""
+    async def aside(self, session_id: str, name: str, work: Callable[[Turn], Coroutine[object, object, _T]]) -> _T:
+        """Do `work` in place of a turn: it can be interrupted, and what is sent meanwhile waits. Raises SessionError
+        while a turn runs, and where it was interrupted."""
         session = self.idle(session_id)
         self._may_ask(session.state.provider)
         live = self._find(session_id)
         turn = Turn(session, live.turn.asked, live.turn.effort)
-        compactor = self._factory.window(session).compactor
         live.turn = turn
-        work = turn.start(lambda: compactor.asked(turn, focus), "compaction")
-        await asyncio.wait([work])
+        task = turn.start(lambda: work(turn), name)
+        await asyncio.wait([task])
         turn.wind_up()
         turn.end()
         if live.turn is turn:  # else one has begun since
             self._next(live)
-        if work.cancelled():
-            raise SessionError("the compaction was interrupted; nothing has changed")
-        try:
-            done = work.result()
-        except CompactionFailed as error:
-            raise SessionError(f"not compacted: {error}; nothing has changed") from None
-        return done.tokens_before, done.tokens_after
+        if task.cancelled():
+            raise SessionError(f"the {name} was interrupted; nothing has changed")
+        return task.result()
 
     def interrupt(self, session_id: str, reason: str = "interrupted") -> None:
         self._find(session_id).turn.stop(reason)
@@ -244,17 +238,10 @@ class Engine:
     def _start(self, live: LiveSession, text: str, *message: MessageAdded) -> None:
         """Begin a turn with a message, or with the one that the conversation ends with."""
         session, state = live.session, live.session.state
+        self._factory.forget_cleared(session)
         session.emit(TurnStarted(state.turns + 1), *message)
         turn = Turn(session, text, turn_effort(state.effort, text))
-        updates: list[Event] = []
-        mode = session.rights.mode
-        if state.context_updates.get("mode") != mode_text(mode):
-            updates.append(ContextAppended("mode", mode_text(mode)))
-        updates += self._factory.updates(session)
-        facts = self._facts(state.workspace)
-        if state.context_updates.get("facts") != facts:
-            updates.append(ContextAppended("facts", facts))
-        session.emit(*updates)
+        session.emit(*self._factory.beginning(session))
         live.turn = turn
         turn.start(lambda: self._run(live, turn), "turn")
 
@@ -266,6 +253,7 @@ class Engine:
         left = budget.seconds_left
         timer = None if left is None else asyncio.get_running_loop().call_later(left, turn.stop, "budget")
         try:
+            await self._factory.begin(session)
             ending = await loop.run()
         except asyncio.CancelledError:
             if not turn.stop_reason:

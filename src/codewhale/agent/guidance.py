@@ -18,6 +18,8 @@ from codewhale.session.session import Session
 # Whose results name the files that were found.
 FINDERS = frozenset(("codebase_search", "code_symbols", "file_search", "grep_files", "git_status", "list_dir"))
 _PATH = re.compile(r"(?<![\w/.])(?:\.{0,2}/)?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9}(?![\w/])")
+# Files without an ending: in running text only these, for each word would be one.
+_BARE = re.compile(r"(?<![\w/.-])(?:\.{0,2}/)?(?:[\w.@+-]+/)*(?:\.[A-Za-z][\w-]+|[A-Z][a-z]+file)(?![\w/.-]\w)")
 _MOST_PATHS, _MOST_TEXT = 400, 64 << 10
 
 
@@ -159,7 +161,8 @@ def _planned(call: PendingCall) -> Iterator[str]:
 
 
 def _paths(text: str) -> Iterator[str]:
-    return (found.group() for found in _PATH.finditer(text[:_MOST_TEXT]))
+    for pattern in (_PATH, _BARE):
+        yield from (match.group() for match in pattern.finditer(text[:_MOST_TEXT]))
 
 
 def _touched(calls: Iterable[PendingCall]) -> Iterator[str]:
@@ -170,7 +173,7 @@ def _touched(calls: Iterable[PendingCall]) -> Iterator[str]:
         for value in call.arguments.values():
             for text in value if isinstance(value, list) else [value]:
                 if isinstance(text, str):
-                    yield from _paths(text)
+                    yield from (text,) if len(text) < 400 and not re.search(r"\s", text) else _paths(text)
         for event in call.events:
             if isinstance(event, FileChanged):
                 yield event.change.path

@@ -5,7 +5,7 @@ model is told beside the conversation that may change under it.
 import asyncio
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from functools import partial
 from typing import Protocol
 
@@ -13,9 +13,10 @@ from msgspec import Struct, structs
 
 from codewhale.agent.activation import HeadChoice, chosen_profile, head_tools
 from codewhale.agent.childtask import fold
-from codewhale.agent.context_window import Compactor, ContextWindow, context_view
+from codewhale.agent.context_window import Compactor, ContextWindow, context_view, next_request
 from codewhale.agent.effort import facts_at, wakes
 from codewhale.agent.model_call import price_known, session_budget, unknown_price
+from codewhale.agent.turn import Turn
 from codewhale.catalog.lifecycle import DEFAULT_PROFILE
 from codewhale.catalog.registry import Catalog
 from codewhale.lib.clock import Clock
@@ -38,11 +39,15 @@ from codewhale.protocol.events import (
     Rewound,
     SessionOpened,
     SessionResumed,
+    TextForgotten,
 )
+from codewhale.protocol.memory import LayerRow
 from codewhale.protocol.messages import Image
 from codewhale.protocol.modes import Approval, Authority
 from codewhale.protocol.ops import OpenSession
 from codewhale.protocol.views import ContextView
+from codewhale.session.footprint import Footprint
+from codewhale.session.forgetting import forget, holder
 from codewhale.session.lanes import Lanes
 from codewhale.session.lists import Lists
 from codewhale.session.log import SessionLog
@@ -53,8 +58,11 @@ from codewhale.session.prompt import (
     Instruction,
     instruction_text,
     load_instructions,
+    mode_text,
+    notes_version,
     skills_text,
     system_text,
+    with_notes,
 )
 from codewhale.session.redaction import Redactor
 from codewhale.session.session import LOST, Folds, Session
@@ -89,7 +97,7 @@ class ProviderSource(Protocol):
 
 
 class HeadTexts(Protocol):
-    """What a head says of a workspace."""
+    """What a head and messages say of a workspace."""
 
     def root(self, workspace: str) -> str | None: ...
     def skills(self, workspace: str) -> str: ...
@@ -99,8 +107,23 @@ class HeadTexts(Protocol):
     def rules(self, workspace: str) -> str:
         """The rules that always apply there; "" where there is none."""
 
+    def sources(self, workspace: str) -> str:
+        """What is attached to be read there; "" for nothing."""
+
     def codemap(self, workspace: str) -> str:
         """The map of its code; "" where there is none."""
+
+    def notes(self, workspace: str) -> str:
+        """The person's own facts; "" where there is none."""
+
+    def cleared(self, workspace: str) -> tuple[str, ...]:
+        """The texts of facts that were cleared of late."""
+
+    def facts(self, workspace: str) -> str:
+        """What a message is told of the moment."""
+
+    def layers(self, workspace: str, session: str) -> Sequence[LayerRow]:
+        """What each layer of memory holds."""
 
     def unverified(self, session: Session) -> list[dict[str, str]] | None:
         """The clauses that want something which has not succeeded since the last change; None where none does."""
@@ -119,7 +142,8 @@ class SessionDefaults(Struct, frozen=True):
 
 
 class SessionDeps(Struct, frozen=True):
-    """What sessions are opened from. `home` is CODEWHALE_HOME, `defaults(workspace)` what is configured there."""
+    """What sessions are opened from. `home` is CODEWHALE_HOME, `defaults(workspace)` what is configured there,
+    `begin(session, told)` what one that works for no other should know before its first request."""
 
     home: str
     stores: Stores
@@ -128,6 +152,7 @@ class SessionDeps(Struct, frozen=True):
     texts: HeadTexts
     compactor: Callable[[Session, ContextSettings], Compactor]
     defaults: Callable[[str], SessionDefaults]
+    begin: Callable[[Session, bool], Awaitable[Sequence[Event]]] | None = None
 
 
 class _Reading(Struct):
@@ -152,6 +177,8 @@ class SessionFactory:
             skill_source(deps.texts.skills),
             rule_source(deps.texts.rules),
             law_source(deps.texts.law),
+            notes_source(deps.texts.notes),
+            attached_source(deps.texts.sources),
         )
 
     def open(self, op: OpenSession, owner: Session | None = None) -> Session:
@@ -197,7 +224,7 @@ class SessionFactory:
                 state.apply(self._beginning(state, op))
             if state.header is None:
                 return _Reading(log, folds)
-            events = of_conversation(log, state.rewound)
+            events = of_conversation(log, state)
             if owner is not None and op.fork == owner.id:
                 folds.prefix.inherit(owner.prefix)
             elif owner is not None and state.requests:
@@ -247,7 +274,7 @@ class SessionFactory:
         if op.limits.cost is not None and not price_known(provider):
             raise ConfigError(unknown_price(*route))
         budget = session_budget(folds.accounts, provider.model.price, deps.clock, owner).slice(op.limits)
-        projection = reading.projection or self._projection(of_conversation(log, state.rewound), provider.dialect)
+        projection = reading.projection or self._projection(of_conversation(log, state), provider.dialect)
         session = Session(log, folds, (provider, projection), budget, defaults.redactor, deps.clock)
         session.lane = self._lanes.of(provider)
         if owner is not None:
@@ -314,7 +341,9 @@ class SessionFactory:
     def rewind(self, session: Session, event: Rewound) -> None:
         """Let the conversation stand as it did, for the model too, with the tools and lists of that time."""
         log, head = (envelope.event for envelope in session.log.read()), session.state.head_after(event)
-        projection = self._projection(standing((*log, event)), pinned_dialect(session.state.pinned))
+        projection = self._projection(
+            forget(standing((*log, event)), session.state.forgotten), pinned_dialect(session.state.pinned)
+        )
         session.emit(PrefixInvalidated("rewind", 0 if head else projection.count + 1), event, *head)
         session.projection = projection
         self._stores.lists.restore(session.id, session.state.lists)
@@ -337,7 +366,7 @@ class SessionFactory:
         if fits and not woken:
             return
         pinned = self._header(session)
-        events = of_conversation(session.log, state.rewound)
+        events = of_conversation(session.log, state)
         session.projection = self._projection(events, pinned_dialect(pinned))
         if session.projection.count:
             session.emit(PrefixInvalidated("effort" if woken else "model", 0))
@@ -356,7 +385,7 @@ class SessionFactory:
         shown = {row.name for row in self._catalog.head_of(profile, choice.always)}
         codemap = texts.codemap(state.workspace)
         rules = "\n\n".join(filter(None, (texts.law(state.workspace), texts.rules(state.workspace))))
-        system = system_text(shown, chain, skills, defaults.redactor.text(codemap), rules)
+        system = system_text(shown, chain, skills, defaults.redactor.text(codemap), rules, texts.notes(state.workspace))
         return HeaderPinned(
             dialect=provider.dialect.name,
             provider=state.provider,
@@ -371,15 +400,68 @@ class SessionFactory:
     def instructions(self, workspace: str) -> tuple[Instruction, ...]:
         return load_instructions(workspace, self._deps.home, self._deps.texts.root(workspace))
 
-    def updates(self, session: Session) -> tuple[ContextAppended, ...]:
+    def beginning(self, session: Session, header: HeaderPinned | None = None) -> tuple[Event, ...]:
+        """What the beginning of a turn adds behind its message, by this head or the one at hand."""
+        state, mode = session.state, mode_text(session.rights.mode)
+        pairs = (("mode", mode), ("facts", self._deps.texts.facts(state.workspace)))
+        first, last = (
+            [ContextAppended(kind, text)] if state.context_updates.get(kind) != text else [] for kind, text in pairs
+        )
+        return (*first, *self.updates(session, header), *last)
+
+    def updates(self, session: Session, header: HeaderPinned | None = None) -> tuple[ContextAppended, ...]:
         """What to tell the model at the beginning of a turn: each source that stands otherwise than it was told."""
-        return changes(self._sources, session, self._deps.defaults(session.state.workspace).redactor)
+        return changes(self._sources, session, self._deps.defaults(session.state.workspace).redactor, header)
+
+    def forget_cleared(self, session: Session) -> None:
+        """Facts that were cleared since, by whomever, stand in no later request. A named edge where one does."""
+        texts, pinned = self._cleared(session)
+        if texts:
+            session.emit(PrefixInvalidated("memory cleared", 0), TextForgotten(texts), pinned)
+            session.projection = self._without((), session, pinned)
+
+    def _cleared(self, session: Session) -> tuple[tuple[str, ...], HeaderPinned]:
+        """The cleared facts that the next request would hold, and the head without them."""
+        cleared, header = self._deps.texts.cleared(session.state.workspace), session.state.pinned
+        texts = tuple(text for text in cleared if text not in session.state.forgotten)
+        if not texts or not (holder(texts)(header.system) or session.projection.holds(texts)):
+            return (), header
+        system = with_notes(header.system, self._deps.texts.notes(session.state.workspace))
+        return texts, structs.replace(header, system=system, sha256=header_sha256(system, header.tools_json))
+
+    def _without(self, texts: Iterable[str], session: Session, header: HeaderPinned) -> Projection:
+        events = forget(of_conversation(session.log, session.state), texts)
+        return self._projection((*events, header), pinned_dialect(header))
+
+    async def begin(self, session: Session) -> None:
+        """Tell a session that works for no other what it should know before its first request."""
+        session.emit(*await self._first(session, True))
+
+    async def _first(self, session: Session, told: bool) -> Sequence[Event]:
+        if self._deps.begin is None or session.state.requests or session.state.owner:
+            return ()
+        return await self._deps.begin(session, told)
 
     def unverified(self, session: Session) -> list[dict[str, str]] | None:
         return self._deps.texts.unverified(session)
 
-    def context(self, session: Session, brief: bool = False) -> ContextView:
-        return context_view(session, self._deps.defaults(session.state.workspace).context, brief)
+    async def context(self, turn: Callable[[], Turn], brief: bool = False) -> ContextView:
+        session = turn().session
+        workspace = session.state.workspace
+        settings = self._deps.defaults(workspace).context
+        if brief:
+            return context_view(session, settings)
+        layers = await asyncio.to_thread(self._deps.texts.layers, workspace, session.id)
+        first = await self._first(session, False)
+        return context_view(session, settings, self._next_request(turn(), first), layers)
+
+    def _next_request(self, turn: Turn, first: Sequence[Event]) -> Footprint:
+        session = turn.session
+        if not turn.idle:
+            return next_request(turn, (), session.projection, session.state.pinned)
+        texts, header = self._cleared(session)
+        projection = self._without(texts, session, header) if texts else session.projection
+        return next_request(turn, (*self.beginning(session, header), *first), projection, header)
 
     def window(self, session: Session) -> ContextWindow:
         return ContextWindow(session, self._deps.defaults(session.state.workspace).context, self._deps.compactor)
@@ -444,6 +526,7 @@ class ContextSource(Struct, frozen=True):
     title: str
     text: Callable[[str], str]
     in_head: Callable[[str, str], bool]
+    version: Callable[[str], str] = str  # texts of one version say the same
 
 
 def instruction_source(load: Callable[[str], Iterable[Instruction]]) -> ContextSource:
@@ -486,15 +569,35 @@ def law_source(text: Callable[[str], str]) -> ContextSource:
     )
 
 
-def changes(sources: Iterable[ContextSource], session: Session, redactor: Redactor) -> tuple[ContextAppended, ...]:
-    """One update for each source that stands otherwise than the model was last told."""
+def notes_source(text: Callable[[str], str]) -> ContextSource:
+    """The person's own facts: which of many are sent may change with their use, and is no news."""
+    return ContextSource(
+        "memory",
+        "The user's notes",
+        text,
+        lambda system, text: notes_version(system) == notes_version(text),
+        notes_version,
+    )
+
+
+def attached_source(text: Callable[[str], str]) -> ContextSource:
+    """The attached sources, by name and place: no head holds them."""
+    return ContextSource("sources", "The attached sources", text, lambda system, text: not text)
+
+
+def changes(
+    sources: Iterable[ContextSource], session: Session, redactor: Redactor, header: HeaderPinned | None = None
+) -> tuple[ContextAppended, ...]:
+    """One update for each source that stands otherwise than the model was last told, by this head or the one at
+    hand."""
     state, updates = session.state, list[ContextAppended]()
+    header = header or state.header
     for source in sources:
         text = redactor.text(source.text(state.workspace))
         update, last = _update(source, text), state.context_updates.get(source.kind)
-        known = last == update
-        if last is None and state.header is not None:
-            known = source.in_head(state.header.system, text)
+        known = last is not None and source.version(last) == source.version(update)
+        if last is None and header is not None:
+            known = source.in_head(header.system, text)
         if not known:
             updates.append(ContextAppended(source.kind, update))
     return tuple(updates)

@@ -27,6 +27,7 @@ from codewhale.protocol.events import (
     CallProgress,
     CallStarted,
     Event,
+    FactProposed,
     FileChanged,
     ListChanged,
     ProgressShown,
@@ -36,6 +37,7 @@ from codewhale.protocol.tools import (
     BoundCall,
     CallContext,
     Effect,
+    FactWaits,
     ListUpdate,
     NotRun,
     Origin,
@@ -248,6 +250,7 @@ class ToolCallRunner:
         )
         follow: list[Event] = [FileChanged(call.id, change) for change in result.changes]
         follow += [ListChanged(one.kind, one.items, one.explanation) for one in _updates(result, ListUpdate)]
+        follow += [FactProposed(one.id, one.text, one.scope, one.origin) for one in _updates(result, FactWaits)]
         names = [name for update in _updates(result, ToolsShown) for name in update.names]
         shown = [spec for name in names if (spec := self._toolbox.spec(name)) is not None]
         follow += activation(session, shown)

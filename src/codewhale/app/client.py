@@ -23,6 +23,7 @@ from codewhale.protocol.events import (
     QuestionAnswered,
     QuestionAsked,
 )
+from codewhale.protocol.memory import DecideFact, GetFacts, GetWaiting, MemoryItem
 from codewhale.protocol.messages import Image, Message
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.requests import Op, Query, Request
@@ -92,6 +93,7 @@ class EngineClient:
             ops.ConnectProvider.done_by(self._connect),
             ops.ChangeSetting.done_by(lambda op: asyncio.to_thread(self.providers.change, op.key, op.value)),
             ops.StartDemo.done_by(self._start_demo),
+            DecideFact.done_by(self._decide_fact),
             Review.done_by(lambda op: self.reviews.review(op, self._root(op))),
         )
 
@@ -124,6 +126,8 @@ class EngineClient:
             views.GetClosing.done_by(lambda query: self.work.closing(query.session, self._root(query), control.usage)),
             views.ListFormer.done_by(lambda query: control.former(query.session)),
             views.PreviewRewind.done_by(self._rewind),
+            GetFacts.done_by(self._facts),
+            GetWaiting.done_by(lambda query: asyncio.to_thread(self.parts.memory.waiting.shown, query.workspace)),
             views.PreviewUndo.done_by(lambda query: self.work.undo(query, self._root(query))),
         )
 
@@ -219,6 +223,13 @@ class EngineClient:
         code = await self.parts.services.own_shell.run(op.session, session.state.workspace, op.command)
         await session.barrier()
         return code
+
+    async def _decide_fact(self, op: DecideFact) -> None:
+        decided = await asyncio.to_thread(self.parts.memory.waiting.decide, op)
+        if op.session:
+            session = self._engine.session(op.session)
+            session.emit(decided)
+            await session.barrier()
 
     async def _connect(self, op: ops.ConnectProvider) -> str:
         session = self._session(op)
@@ -352,6 +363,9 @@ class EngineClient:
             return True
         sessions = (self._session(op), *self._engine.owned(op.session))
         return any(self.parts.asking.answer(session, op) for session in sessions)
+
+    async def _facts(self, query: GetFacts) -> tuple[MemoryItem, ...]:
+        return tuple(await asyncio.to_thread(self.parts.memory.items, query.workspace, "", "user-memory"))
 
     def _waiting(self, session: str) -> Sequence[Envelope]:
         """What the sessions that a session owns have asked and nobody has answered."""

@@ -19,6 +19,9 @@ from codewhale.app.choices import Choices
 from codewhale.app.gateway import Gateway
 from codewhale.app.guiding import WorkspaceSkills
 from codewhale.app.hooking import Hooking
+from codewhale.app.memories import MemoryParts
+from codewhale.app.recursion import RecursionParts
+from codewhale.app.relays import RelayParts
 from codewhale.app.routes import Routes
 from codewhale.app.settings import (
     Place,
@@ -62,12 +65,14 @@ if TYPE_CHECKING:
     from codewhale.agent.discovery import Discovery
     from codewhale.agent.roles import ChildRole
     from codewhale.agent.titles import Titles
+    from codewhale.app.layers import LayerSources
     from codewhale.codesearch.codemap import CodeMaps
     from codewhale.codesearch.search import CodeSearch
     from codewhale.commands.plan import PlanCommand
     from codewhale.permissions.constitution import Constitution
     from codewhale.permissions.service import PermissionService
     from codewhale.permissions.trust import TrustStore
+    from codewhale.protocol.decisions import Clause
     from codewhale.repair.repairer import CallRepairer
     from codewhale.services.attachments import AttachmentReader
     from codewhale.services.hooks import Hooks
@@ -118,8 +123,18 @@ class Container:
         self.artifacts = ArtifactStore(os.path.join(place.home, "artifacts"))
         self.asking = Asking(lambda session: self.engine.turn(session))
         self.services = Services(self)
+        hidden = self.redactors.of(True, ()).text
+        self.memory = MemoryParts(place.home, clock, hidden, self._layer_sources)
+        self.relays = RelayParts(place.home, clock, lambda: (self.engine, self.session_factory), self.redact)
+        self.recursion = RecursionParts(
+            place.home, config, self.artifacts, lambda: (self.engine, self.services.completer), self.closers
+        )
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)
+
+    @cached_property
+    def texts(self) -> "WorkspaceTexts":
+        return WorkspaceTexts(self)
 
     def built(self, part: str) -> bool:
         return getattr(type(self), part).attrname in self.__dict__
@@ -167,7 +182,7 @@ class Container:
         outputs = Outputs(self.artifacts, self.settings(self.place.workspace).redactor, self.redactor)
         authorizer = Authorizer(self.gateway, self.asking)
         runner = ToolCallRunner(self.toolbox, authorizer, self.observers, outputs, self.audit)
-        engine = Engine(self.session_factory, self.catalog, runner, _facts, self.guide, self.routes.may_ask)
+        engine = Engine(self.session_factory, self.catalog, runner, self.guide, self.routes.may_ask)
         engine.on_close(self._end_jobs)
         engine.on_close(self._forget)
         engine.after_turn(self._offer_plan)
@@ -194,9 +209,10 @@ class Container:
             stores=Stores(self.sessions, self.artifacts, self.lists),
             clock=self.clock,
             providers=self.routes,
-            texts=WorkspaceTexts(self),
+            texts=self.texts,
             compactor=self._compactor,
             defaults=self._defaults,
+            begin=self.relays.begin,
         )
         return SessionFactory(deps, self.catalog)
 
@@ -263,6 +279,7 @@ class Container:
             lambda path, sha256: services.trust.holds(path, sha256),
             lambda: self.permissions,
             lambda: services.jobs if services.built("jobs") else None,
+            self.memory.source_paths,
         )
 
     @cached_property
@@ -286,11 +303,13 @@ class Container:
     # ------------------------------------------------------------------ what the engine and the services are handed
 
     def observers(self, call: CallView) -> Sequence[CallHook]:
-        """Who watches a call: hooks where there are any, and innermost what keeps the workspace's former state, where a
-        call may change it."""
+        """Who watches a call: hooks where there are any, what records the versions of sources that are read, and
+        innermost what keeps the workspace's former state, where a call may change it."""
         hooks = self.hooking.at(call.workspace)
         changes = Effect.WRITES in call.effects or Effect.EXECUTES in call.effects
-        kept = (self.services.undo,) if changes and call.tool != "revert_turn" else ()
+        kept: tuple[CallHook, ...] = (self.services.undo,) if changes and call.tool != "revert_turn" else ()
+        if call.subjects and self.memory.any_sources():
+            kept = (self.memory.source_reads(self.engine.session, self.closers), *kept)
         return kept if hooks is None else (hooks, *kept)
 
     def changed_files(self, session: str, call_id: str) -> tuple[FileChange, ...]:
@@ -301,6 +320,17 @@ class Container:
             self.engine.session(session).emit(event)
         except SessionError:
             return
+
+    def _layer_sources(self) -> "LayerSources":
+        from codewhale.app.layers import LayerSources
+
+        return LayerSources(
+            self.place.home,
+            self.texts,
+            self.texts.clauses,
+            lambda workspace: self.services.skills.of(workspace).skills if self.may_guide(workspace) else (),
+            self.sessions.summaries,
+        )
 
     def _remember(self, session: Session, chosen: Mapping[str, str]) -> None:
         """What a person chose holds for the next sessions; that it cannot be kept does not undo it."""
@@ -360,6 +390,11 @@ class Container:
 class WorkspaceTexts:
     def __init__(self, app: Container) -> None:
         self._app = app
+        self.layers = app.memory.rows
+
+    def facts(self, workspace: str) -> str:
+        repository = find_repository(workspace)
+        return workspace_facts(read_head(repository) if repository is not None else None)
 
     def root(self, workspace: str) -> str | None:
         return find_root(workspace)
@@ -371,6 +406,15 @@ class WorkspaceTexts:
 
     def rules(self, workspace: str) -> str:
         return self._app.services.skills.always(workspace, contained) if self._app.may_guide(workspace) else ""
+
+    def notes(self, workspace: str) -> str:
+        return self._app.memory.notes(workspace)
+
+    def cleared(self, workspace: str) -> tuple[str, ...]:
+        return self._app.memory.cleared(workspace)
+
+    def sources(self, workspace: str) -> str:
+        return self._app.memory.attached(workspace)
 
     def codemap(self, workspace: str) -> str:
         tokens = self._app.settings(workspace).config.section("context", ContextSettings).codemap_tokens
@@ -388,8 +432,12 @@ class WorkspaceTexts:
         law = self._law(workspace)
         return "" if law is None else law_text(law.clauses)
 
+    def clauses(self, workspace: str) -> "tuple[Clause, ...]":
+        law = self._law(workspace)
+        return () if law is None else law.clauses
+
     def _law(self, workspace: str, session: str = "") -> "Constitution | None":
-        """The constitution, None where there is none."""
+        """None where there is none."""
         from codewhale.permissions.constitution import constitution_files
 
         if not (self._app.built("permissions") or constitution_files(workspace)):
@@ -545,8 +593,3 @@ class Services:  # what tools, commands and interfaces work with
         if total >= INDEX_SHOWN:
             for session in self._app.engine.at(root):
                 session.emit(ProgressShown("index", done, total))
-
-
-def _facts(workspace: str) -> str:
-    repository = find_repository(workspace)
-    return workspace_facts(read_head(repository) if repository is not None else None)

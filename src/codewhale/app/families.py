@@ -11,6 +11,7 @@ COMMANDS: dict[str, str] = {
     "/agents": "agents",
     "/add-dir": "permissions",
     "/approval": "permissions",
+    "/batonpass": "relay",
     "/budget": "usage",
     "/cache": "usage",
     "/clear": "new",
@@ -29,6 +30,7 @@ COMMANDS: dict[str, str] = {
     "/init": "init",
     "/jobs": "jobs",
     "/login": "providers",
+    "/memory": "memory",
     "/mode": "session",
     "/model": "session",
     "/models": "providers",
@@ -38,6 +40,7 @@ COMMANDS: dict[str, str] = {
     "/plan": "plan",
     "/providers": "providers",
     "/queue": "queue",
+    "/relay": "relay",
     "/restore": "undo",
     "/remember": "remember",
     "/rename": "session",
@@ -55,6 +58,7 @@ COMMANDS: dict[str, str] = {
     "/trust": "trust",
     "/undo": "undo",
     "/yolo": "session",
+    "/接力": "relay",
 }
 
 
@@ -139,6 +143,14 @@ def _tools_of_the_work(app: Container, key: str) -> object:
             from codewhale.tools.skills import SkillTools
 
             return SkillTools(app.services.skills)
+        case "memory":
+            from codewhale.tools.memory import MemoryTools
+
+            return MemoryTools(app.memory.facts, app.memory.waiting, app.engine.session, app.redact)
+        case "rlm":
+            from codewhale.tools.rlm import RlmTools
+
+            return RlmTools(app.recursion.sessions, app.services.workspaces, app.engine.session, app.asking)
         case "toolsearch":
             from codewhale.tools.toolsearch import ToolSearchTools
 
@@ -164,6 +176,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
     from codewhale.commands.remember import RememberCommand
     from codewhale.commands.search import SearchCommand
     from codewhale.commands.session import SessionCommands
+    from codewhale.commands.sources import SourceCommands
     from codewhale.commands.tools import ToolsCommand
     from codewhale.commands.trust import TrustCommand
     from codewhale.commands.undo import UndoCommands
@@ -175,7 +188,9 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
     return {
         "agents": lambda: AgentsCommand(client.query, client.submit),
         "config": lambda: ConfigCommand(client.providers.settings, client.providers.change),
-        "context": lambda: ContextCommands(control),
+        "context": lambda: ContextCommands(
+            control, app.memory.items, app.memory.clear, client.submit, SourceCommands(app.memory.sources, app.tell).run
+        ),
         "effort": lambda: EffortCommand(control),
         "export": lambda: ExportCommand(client.work.export),
         "files": lambda: FileCommands(app.place.home, services.trust, control, client.submit),
@@ -197,16 +212,28 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "undo": lambda: UndoCommands(services.undo, services.workspaces, control, app.tell),
         "usage": lambda: UsageCommands(control),
         "workspace": lambda: WorkspaceCommands(client.work.diff),
+        "memory": lambda: _memory(client),
         **_guiding(app),
     }
 
 
+def _memory(client: EngineClient) -> object:
+    from codewhale.app.clearing import Clearing
+    from codewhale.commands.memory import MemoryCommand
+    from codewhale.commands.proposals import ProposalCommands
+
+    parts, proposals = client.parts.memory, ProposalCommands(client.query, client.submit)
+    return MemoryCommand(parts.facts, Clearing(client.parts), parts.doctor, parts.hide, proposals.table)
+
+
 def _guiding(app: Container) -> dict[str, Callable[[], object]]:
+    from codewhale.commands.relay import RelayCommand
     from codewhale.commands.rules import RulesCommand
     from codewhale.commands.skill import SkillCommand
     from codewhale.commands.skills import SkillsCommand
 
     return {
+        "relay": lambda: RelayCommand(lambda: app.relays.files),
         "rules": lambda: RulesCommand(app.services.rules, app.services.trust, app.control),
         "skill": lambda: SkillCommand(
             lambda session, name: app.guide.activate(app.engine.session(session), name),

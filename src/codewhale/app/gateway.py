@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 class Gateway:
     """The gate of an application, and what its permissions look up. `settings(workspace)` is what is configured,
-    `trusts(path, sha256)` says whether a project's file may be used; `jobs()` is None where there are none."""
+    `trusts(path, sha256)` says whether a project's file may be used, `sources(workspace)` which paths are
+    attached to be read; `jobs()` is None where there are none."""
 
     def __init__(
         self,
@@ -33,11 +34,13 @@ class Gateway:
         trusts: Callable[[str, str], bool],
         permissions: "Callable[[], PermissionService]",
         jobs: "Callable[[], ShellJobs | None]",
+        sources: Callable[[str], tuple[str, ...]],
     ) -> None:
         self._settings = settings
         self.tell = tell
         self.trusts = trusts
         self.permits = permissions
+        self.sources = sources
         self._jobs = jobs
 
     def decide(self, request: DecisionRequest) -> Decision:

@@ -23,8 +23,13 @@ class WorkspaceSkills:
         return self._get()
 
     def look(self, workspace: str) -> bool:
-        self._some[workspace] = self._there(workspace) and bool(self._library.of(workspace).skills)
+        self._some[workspace] = self._there(workspace) and self._any(workspace)
         return self._some[workspace]
+
+    def _any(self, workspace: str) -> bool:
+        """Also one that may not be used: who names it is to read why."""
+        there = self._library.of(workspace)
+        return bool(there.skills or there.off or there.shadowed or there.untrusted)
 
     def some(self, workspace: str) -> bool:
         return self._some.get(workspace, False)

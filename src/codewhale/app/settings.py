@@ -65,6 +65,13 @@ class SkillSettings(Struct, frozen=True):
     folder: Annotated[str, Meta(pattern=r"^(?:(?:/|~/)[^\x00]*)?$", max_length=4096)] = ""
 
 
+class RlmTable(Struct, frozen=True):
+    """The `[rlm]` table: how many sub-queries a recursive session may ask, and one of its rounds."""
+
+    sub_queries: Annotated[int, Meta(ge=1, le=2_000)] = 200
+    round_queries: Annotated[int, Meta(ge=1, le=2_000)] = 64
+
+
 class SecretSettings(Struct, frozen=True):
     """The `[secrets]` table. `shapes` says whether keys of known shapes are replaced in what comes from outside,
     `prefixes` what keys of issuers that are not known begin with: at least eight more letters make one."""
@@ -74,15 +81,15 @@ class SecretSettings(Struct, frozen=True):
 
 
 class Settings(Struct, frozen=True):
-    """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for ("" is what that
-    provider is asked for by default), `reasoning_effort` how hard to think ("" is the model's own measure), `approval`
-    what becomes of calls that no rule decides: suggest asks the person, sandbox asks about what the sandbox does not
-    hold, auto runs them, never refuses them, `skills` where more skills stand, `hooks` the
-    commands that run at moments of a session, `tui` how the terminal interface looks and is driven,
-    `subagents` what bounds them, `mcp_config_path` the file that names MCP servers, `titles` whether the model
-    is asked for a title after a session's first turn (by default no server of this machine or its own network). The
-    four last ones are of code search: whether it has an index at all, and the local programs, or folders of models, in
-    its slots ("" is none)."""
+    """Every top-level key. `provider` names a `[providers.<name>]` table, `model` what to ask it for ("" is what
+    that provider is asked for by default), `reasoning_effort` how hard to think ("" is the model's own measure),
+    `approval` what becomes of calls that no rule decides: suggest asks the person, sandbox asks about what the
+    sandbox does not hold, auto runs them, never refuses them, `skills` where more skills stand, `hooks` the
+    commands that run at moments of a session, `tui` how the terminal interface looks and is driven, `subagents`
+    what bounds them, `rlm` recursive sessions, `mcp_config_path` the file that names MCP servers, `titles` whether
+    the model is asked for a title after a session's first turn (by default no server of this machine or its own
+    network). The four last ones are of code search: whether it has an index at all, and the local programs, or
+    folders of models, in its slots ("" is none)."""
 
     provider: str = ""
     model: str = ""
@@ -95,6 +102,7 @@ class Settings(Struct, frozen=True):
     secrets: SecretSettings = SecretSettings()
     skills: SkillSettings = SkillSettings()
     subagents: ChildSettings = ChildSettings()
+    rlm: RlmTable = RlmTable()
     hooks: dict[str, Any] = {}
     tui: TuiSettings = TuiSettings()
     mcp_config_path: str = ""

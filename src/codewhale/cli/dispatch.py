@@ -23,6 +23,7 @@ COMMANDS = {
     "logout": "delete a stored API key",
     "config": "read and change the configuration",
     "skills": "check skills against the open standard",
+    "memory": "list, check and promote what is remembered",
     "trust": "choose which project files may configure codewhale",
     "policy": "show what the permissions decide about a command",
     "sandbox": "check the sandbox of this machine, run a command in it",
@@ -174,6 +175,8 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import config as module
         case "skills":
             from codewhale.cli import skills as module
+        case "memory":
+            from codewhale.cli import memory as module
         case "trust":
             from codewhale.cli import trust as module
         case "policy":

@@ -68,7 +68,7 @@ def command(name: str, usage: str = "") -> Callable[[Callable[..., Awaitable[Com
 
 def told(name: str, args: str, view: V, aloud: Callable[[V], str]) -> CommandOutput:
     """A view in words, or as JSON where `args` asks for it; the only argument such a command takes."""
-    if args == "json":
+    if args in ("json", "--json"):
         return CommandOutput(msgspec.json.format(msgspec.json.encode(view), indent=2).decode())
     return misuse(f"Say {name} or {name} json.") if args else CommandOutput(aloud(view))
 

@@ -23,6 +23,7 @@ MOST_BYTES = 4_000_000
 _READ_BYTES = 4 * MOST_BYTES
 _ENTRY_BYTES = 1_000_000
 MOST_PARKED = 100
+_MEMORY = re.compile(r"\s*/memory\s")
 
 
 class Draft(Struct, frozen=True, omit_defaults=True):
@@ -35,6 +36,13 @@ class Draft(Struct, frozen=True, omit_defaults=True):
     def __bool__(self) -> bool:
         """Whether there is anything that could be lost."""
         return bool(self.text.strip() or self.chips)
+
+
+def fact_of(draft: Draft) -> str:
+    """The fact that is to be remembered where this is sent: one line that begins with # and a blank. "" for all else,
+    such as a heading in a longer message, or behind a blank."""
+    line = draft.text.rstrip()
+    return line[2:].strip() if line.startswith("# ") and "\n" not in line and not draft.chips else ""
 
 
 class StoredDraft(Struct, frozen=True, omit_defaults=True):
@@ -122,10 +130,12 @@ class HistoryEntry(Struct, frozen=True, omit_defaults=True):
 
 class PromptHistory:
     """The history of one workspace, oldest first, at most MOST_ENTRIES and MOST_BYTES. Any number of processes add to
-    it; each sees what it read at its start and what it added."""
+    it; each sees what it read at its start and what it added. What was said to memory is walked to in this process,
+    and stands in no file."""
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
+        self._facts: set[str] = set()
         self._entries: list[HistoryEntry] | None = None
 
     @property
@@ -135,18 +145,24 @@ class PromptHistory:
             self._entries = _bounded(_entries(self._data()))
         return self._entries
 
-    def add(self, draft: Draft, session: str = "") -> None:
+    def add(self, draft: Draft, session: str = "", *, fact: bool = False) -> None:
         """Add what was sent, unless it is the same as the last. Raises OSError when it cannot be kept; it can be
-        walked to all the same."""
+        walked to all the same. A `fact` was sent to memory."""
+        if fact:
+            self._facts.add(draft.text)
         entry = HistoryEntry(draft.text, session, draft.chips)
         last = self.entries[-1] if self.entries else HistoryEntry("")
         if not draft or (last.text, last.chips) == (entry.text, entry.chips):
             return
         line = msgspec.json.encode(entry) + b"\n"
         self._entries = _bounded([*self.entries, entry])
-        if len(line) <= _ENTRY_BYTES:
+        if len(line) <= _ENTRY_BYTES and not self.withholds(draft):
             with self._folder.alone():
                 self._append(line)
+
+    def withholds(self, draft: Draft) -> bool:
+        """Whether it must stand in no file, for memory can be cleared: a line of /memory, or a fact that was sent."""
+        return _MEMORY.match(draft.text) is not None or (draft.text in self._facts and not draft.chips)
 
     def search(self, letters: str, limit: int = 50) -> list[HistoryEntry]:
         """The latest entries in which every word of `letters` stands, whatever its case; no text twice."""
@@ -270,11 +286,15 @@ class Stash:
         # What a disk that is full or read-only did not take stays here until the process ends.
         self._unkept: list[Parked] = []
 
-    def park(self, draft: Draft) -> None:
-        """Put a draft on top; an empty one is not kept, one that is there already comes up."""
+    def park(self, draft: Draft, *, withheld: bool = False) -> None:
+        """Put a draft on top; an empty one is not kept, one that is there already comes up. One that is `withheld` is
+        there until the process ends."""
         if not draft:
             return
         parked = Parked(time.time(), draft)
+        if withheld:
+            self._unkept = [*(row for row in self._unkept if row.draft.text != draft.text), parked]
+            return
         try:
             with self._folder.alone():
                 self._put_damaged_aside()

@@ -17,7 +17,7 @@ from codewhale.protocol.events import (
     UnknownEvent,
 )
 from codewhale.protocol.messages import Message, Reasoning, Text, ToolCall
-from codewhale.protocol.replays import Imported, Replayed
+from codewhale.protocol.replays import Imported, Replayed, ReplayedSource
 
 WIRE_VERSION = 1
 
@@ -105,6 +105,12 @@ def call_text(number: int, told: Replayed) -> str:
     if told.drift:
         rows.append(f"unlike     {one_line(told.drift, 400)}")
     return rows[0] + "\n" + "".join(f"   {row}\n" for row in rows[1:])
+
+
+def source_text(told: ReplayedSource) -> str:
+    """An attached source that a replayed session read, safe to print."""
+    version = f"read as {told.sha256[:12]}" if told.sha256 else "read in an unknown version"
+    return f"source {one_line(told.source)} ({one_line(told.path, 300)}): {version}; {told.changed or 'the same now'}\n"
 
 
 def import_lines(told: Imported) -> list[str]:

@@ -22,6 +22,7 @@ from codewhale.protocol.events import (
     ChildOpened,
     Envelope,
     Event,
+    FactProposed,
     JobEnded,
     JobStarted,
     Notice,
@@ -65,7 +66,7 @@ class ProgressLines:
         match event:
             case ChildOpened(child=child, name=name):
                 self._children[child] = name
-            case SkillActivated():
+            case SkillActivated() | FactProposed():
                 limit = CHILD_LIMIT
             case ChildClosed(child=child):
                 used = f"{event.steps} steps, {event.usage.input + event.usage.output:,} tokens"
@@ -99,6 +100,10 @@ def _text(event: Event) -> str:
         case SkillActivated() | SkillReleased():
             note = note_of(event)
             return note_text(Words(), note) if note is not None else ""
+        case FactProposed():
+            origin = f" (from {event.origin})" if event.origin else ""
+            text = f"proposes to remember: {one_line(event.text, 160)}{one_line(origin, 120)}"
+            return f"{text}; it waits for you: codewhale exec '/memory waiting'"
         case _:
             return ""
 

@@ -3,15 +3,18 @@
 import re
 
 _UNPRINTED = re.compile(r"[^\x00-\x7e]")
-# C0 but tab and newline, DEL, C1, zero-width, bidi controls, line separators, BOM, tags, lone surrogates. A joiner is
-# no part of it where it joins: between two emoji, and between two letters of a script that writes with joiners.
+# C0 but tab and newline, DEL, C1, zero-width, bidi, fillers, line separators, BOM, tags, lone surrogates. A joiner is
+# no part of it between emoji or letters that join, nor a variation selector behind a sign that has variants.
 _EMOJI = "\u2190-\u21ff\u2300-\u27bf\u2b00-\u2bff\U0001f000-\U0001faff"
 _JOINING = "\u0620-\u064a\u066e-\u06d3\u0750-\u077f\u0900-\u0dff"
+_HAN = "\u3000-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
+_VARIED = f"{_EMOJI}{_HAN}0-9#*\xa9\xae\u1000-\u109f\u1800-\u18af\u203c\u2049\u2100-\u24ff\ua840-\ua87f\uff00-\uffef"
 _UNSAFE = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff\U000e0000-\U000e007f]"
-    f"|(?<![{_EMOJI}\ufe0f{_JOINING}])\u200d|\u200d(?![{_EMOJI}{_JOINING}])"
-    f"|(?<![{_JOINING}])\u200c|\u200c(?![{_JOINING}])"
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-"
+    "\u206f\u3164\ufeff\uffa0\ufff0-\ufffb\ud800-\udfff\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e00ff]"
+    f"|\u200d(?:(?<![{_EMOJI}\ufe0f{_JOINING}]\u200d)|(?![{_EMOJI}{_JOINING}]))"
+    f"|\u200c(?:(?<![{_JOINING}]\u200c)|(?![{_JOINING}]))"
+    f"|[\ufe00-\ufe0f\u180b-\u180f](?<![{_VARIED}].)|[\U000e0100-\U000e0fff](?<![{_HAN}].)"
 )
 _LONE = re.compile("[\ud800-\udfff]")
 
@@ -40,9 +43,7 @@ def told_line(text: str) -> str:
 
 def _escape(char: str) -> str:
     code = ord(char)
-    if code < 0x100:
-        return f"\\x{code:02x}"
-    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
 
 
 def ascii_json(data: bytes) -> str:
@@ -64,8 +65,7 @@ def fenced(text: str) -> str:
     """Text in a fence longer than any run of backticks in it."""
     longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    end = "" if text.endswith("\n") else "\n"
-    return f"{fence}\n{text}{end}{fence}"
+    return "\n".join((fence, text.removesuffix("\n"), fence))
 
 
 def scrub_surrogates(text: str) -> str:

@@ -1,7 +1,8 @@
-"""Paths beside the workspace: where one really leads, what of them no tool may touch, and which folder can be added to
-a session."""
+"""Paths beside the workspace: where one really leads, what of them no tool may touch, which folder can be added to a
+session, and what can be attached to be read."""
 
 import os
+import stat
 
 from msgspec import Struct
 
@@ -19,6 +20,7 @@ HOW_TO_ADD = (
     "the user can add its folder: --add-dir FOLDER at the start, /add-dir FOLDER in a session, or sandbox.writable "
     "in config.toml"
 )
+HOW_TO_DETACH = "Write elsewhere; the user can detach it (/context detach NAME)"
 
 
 class Outside(Struct, frozen=True):
@@ -59,10 +61,14 @@ def outside(subject: PathSubject, request: DecisionRequest, state: str) -> Outsi
     if not real:
         return None
     folder = next((one for one in sorted(request.folders, key=len, reverse=True) if beneath(real, one)), "")
+    source = next((one for one in request.sources if beneath(real, one)), "")
+    added, folder = bool(folder), folder or source
     if not folder and not _plausible(real, subject.write):
         return None
     refused = _untouched(real, state, subject.write)
-    if not refused and not folder and secret(real):
+    if not refused and source and subject.write:
+        refused = f"is in an attached source, which is read only ({source}). {HOW_TO_DETACH}"
+    if not refused and not added and secret(real):
         refused = "may hold keys or passwords, and no tool reads such files outside the workspace"
     if not refused and not folder and subject.write and guard(real.lstrip("/")) in ("own", "others"):
         refused = "can make other programs run things, and no tool writes such files outside the workspace"
@@ -95,9 +101,9 @@ def _unfit(folder: str, workspace: str, state: str) -> str:
     """Why a folder, real and absolute, cannot be added; "" where it can."""
     home = os.path.realpath(os.path.expanduser("~"))
     if folder == home:
-        return "it is the home folder itself. Add the one folder in it that is needed"
+        return "it is the home folder itself. Name the one folder in it that is needed"
     if os.path.dirname(folder) == "/" or folder == "/" or beneath(home, folder):
-        return "it is a top folder of this machine, which is too much. Add the one folder in it that is needed"
+        return "it is a top folder of this machine, which is too much. Name the one folder in it that is needed"
     if beneath(folder, state) or beneath(state, folder):
         return f"CodeWhale keeps its state there ({state})"
     if ShellPaths("/", "").system(folder, "/") or any(beneath(folder, place) for place in _KERNEL):
@@ -113,19 +119,65 @@ def _unfit(folder: str, workspace: str, state: str) -> str:
 
 def folder_to_add(path: str, workspace: str, state: str) -> FolderAdded:
     """The folder that a person names, as it is now. Raises ConfigError, with the reason and what to do."""
-    given = path.strip() or "an empty path"
+    real, status = _named(path, workspace, "added")
+    if not stat.S_ISDIR(status.st_mode):
+        raise ConfigError(f"{path.strip()} cannot be added: it is not a folder. Add the folder that contains it.")
+    if why := _unfit(real, os.path.realpath(workspace), os.path.realpath(state)):
+        raise ConfigError(f"{path.strip()} cannot be added: {why}.")
+    return FolderAdded(real, status.st_uid, status.st_dev, status.st_ino)
+
+
+def path_to_attach(path: str, workspace: str, state: str) -> str:
+    """Where the folder or file really is that a person names to be read. Raises ConfigError, with the reason and what
+    to do."""
+    real, status = _named(path, workspace, "attached")
+    places = (os.path.realpath(workspace), os.path.realpath(state))
+    if stat.S_ISDIR(status.st_mode):
+        why = _unfit(real, *places)
+    elif not stat.S_ISREG(status.st_mode):
+        why = "it is neither a folder nor a regular file"
+    elif beneath(real, places[0]):
+        why = f"it is already in the workspace ({places[0]})"
+    else:
+        why = _unread(real, places[1])
+    if why:
+        raise ConfigError(f"{path.strip()} cannot be attached: {why}.")
+    return real
+
+
+def folder_to_fill(path: str, workspace: str, state: str) -> str:
+    """Where the folder really is, or would be made, that a person names to put copies in. Raises ConfigError."""
+    real = os.path.realpath(os.path.join(workspace, os.path.expanduser(path.strip())))
+    why = _unread(real, os.path.realpath(state)) or _untouched(real, os.path.realpath(state), True)
+    if why or not path.strip():
+        raise ConfigError(f"Nothing is put into {path.strip() or 'an empty path'}: {why or 'name a folder'}.")
+    return real
+
+
+def _unread(path: str, state: str) -> str:
+    """Why a path, real and absolute, is none that a person can name for what tools read or copies are put in."""
+    if why := _untouched(path, state, False):
+        return f"it {why}"
+    if secret(path) or secret(f"{path}/_"):
+        return "it may hold keys or passwords"
+    if ShellPaths("/", "").system(path, "/"):
+        return "it belongs to the system"
+    used = guard(path.lstrip("/")) in ("own", "others")
+    return "programs such as git, editors or CodeWhale use it automatically" if used else ""
+
+
+def _named(path: str, workspace: str, done: str) -> tuple[str, os.stat_result]:
+    """Where the path really leads that a person names, and what is there, which can be read. Raises ConfigError."""
+    name = path.strip() or "an empty path"
     try:
         real = os.path.realpath(os.path.join(workspace, os.path.expanduser(path.strip())), strict=True)
         status = os.stat(real)
     except (OSError, ValueError) as error:
-        raise ConfigError(f"{given} cannot be added: {getattr(error, 'strerror', None) or error}.") from None
-    if not os.path.isdir(real):
-        raise ConfigError(f"{given} cannot be added: it is not a folder. Add the folder that contains it.")
-    if not os.access(real, os.R_OK | os.X_OK):
-        raise ConfigError(f"{given} cannot be added: this folder cannot be read.")
-    if why := _unfit(real, os.path.realpath(workspace), os.path.realpath(state)):
-        raise ConfigError(f"{given} cannot be added: {why}.")
-    return FolderAdded(real, status.st_uid, status.st_dev, status.st_ino)
+        raise ConfigError(f"{name} cannot be {done}: {getattr(error, 'strerror', None) or error}.") from None
+    if not os.access(real, os.R_OK | (os.X_OK if stat.S_ISDIR(status.st_mode) else 0)):
+        what = "folder" if stat.S_ISDIR(status.st_mode) else "file"
+        raise ConfigError(f"{name} cannot be {done}: this {what} cannot be read.")
+    return real, status
 
 
 def stands(folder: FolderAdded) -> bool:

@@ -57,7 +57,8 @@ _KEPT = (
 class Lookups(Protocol):
     """What is asked elsewhere, each only when a call needs it (see PolicyInputs). `disabled` are the tools that are
     switched off in a workspace, `canonical` gives the name that a tool is decided by, `clean` a text
-    without secrets, and `trusts` tells whether a project's file with these bytes may be used."""
+    without secrets, `trusts` tells whether a project's file with these bytes may be used, and `sources` are the paths
+    that are attached in a workspace to be read."""
 
     def disabled(self, workspace: str) -> frozenset[str]: ...
     def canonical(self, name: str) -> str: ...
@@ -70,6 +71,7 @@ class Lookups(Protocol):
     def job(self, session: str, job: str) -> str | None: ...
     def unfinished(self, session: str, job: str) -> str: ...
     def trusts(self, path: str, sha256: str) -> bool: ...
+    def sources(self, workspace: str) -> tuple[str, ...]: ...
 
 
 class _Read(Struct, frozen=True):
@@ -194,10 +196,12 @@ class PermissionService:
         RuleSet(self._canonical(read_rules(self.path)))
 
     def _with_folders(self, request: DecisionRequest) -> DecisionRequest:
-        """The request with the folders that the configuration opens to commands beside those of its session."""
+        """The request with the folders that the configuration opens to commands beside those of its session, and with
+        what is attached to be read."""
         own = granted(self._lookups.sandbox_options(request).more) if request.subjects else ()
         folders = (*request.folders, *(os.path.realpath(folder) for folder in own))
-        return msgspec.structs.replace(request, folders=folders) if own else request
+        sources = self._lookups.sources(request.workspace) if request.subjects else ()
+        return msgspec.structs.replace(request, folders=folders, sources=sources) if own or sources else request
 
     def _outside(self, subject: PathSubject, request: DecisionRequest) -> Outside | None:
         return outside(subject, request, os.path.dirname(self.path))

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from msgspec import Struct
 
 from codewhale.process.programs import own_env
+from codewhale.process.sandbox.profiles import ISOLATED
 
 
 class Ceiling(Struct, frozen=True):
@@ -39,10 +40,10 @@ class Launch(Struct, frozen=True):
     of the harness's own choice that start nothing lasting; `own` gives one an environment in which nothing leads into
     the workspace (see process.programs for where it is found).
 
-    `profile` ("none", "read-only", "workspace-write") with its `allowances` says what the sandbox lets it touch; there
-    is none by itself, so that whoever starts something says how it is held. `workspace` is the root of what it works on
-    ("" is `cwd`). In a sandbox /tmp is private to this run of the program,
-    and a command that a signal ended has the exit code 128 and its number.
+    `profile` ("none", "read-only", "workspace-write", "isolated") with its `allowances` says what the sandbox lets it
+    touch; there is none by itself, so that whoever starts something says how it is held. `workspace` is the root of
+    what it works on ("" is `cwd`). In a sandbox /tmp is private to this run of the program, and a command that a signal
+    ended has the exit code 128 and its number.
     """
 
     argv: tuple[str, ...]
@@ -133,7 +134,9 @@ def child_env(extra: Mapping[str, str] | None = None, source: Mapping[str, str] 
 
 def launch_env(launch: Launch) -> dict[str, str]:
     """The environment that a command was ordered with: for a program of the harness's own choice nothing of it leads
-    into the workspace."""
+    into the workspace, and one that is isolated gets none of the person's."""
+    if launch.profile == ISOLATED:
+        return child_env(launch.env, {})
     source = own_env(os.environ, launch.workspace or launch.cwd) if launch.own else None
     return child_env(launch.env, source)
 

@@ -11,6 +11,7 @@ import shutil
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from functools import cache, lru_cache
 
 from msgspec import Struct, structs
@@ -18,7 +19,7 @@ from msgspec import Struct, structs
 from codewhale.lib.alone import has_others, make_alone
 from codewhale.lib.files import atomic_write, private_dir
 from codewhale.process.command import Launch, child_env, launch_env
-from codewhale.process.itself import own_path, own_places, package, start_folders
+from codewhale.process.itself import own_path, own_places, package, runtime_places, start_folders
 from codewhale.process.programs import find_program, how_to_install, own_env, split_loader
 from codewhale.process.repository import find_repository
 from codewhale.process.sandbox import homes
@@ -34,6 +35,7 @@ from codewhale.process.sandbox.profiles import (
     Site,
     beneath,
     cache_folders,
+    folders_above,
     parse_profile,
 )
 from codewhale.process.sandbox.seatbelt import PROGRAM, seatbelt, seatbelt_profile
@@ -162,7 +164,8 @@ async def confine(launch: Launch, watch: CommandWatch | None = None) -> Confined
     if launch.profile == NONE:
         return Confined(launch, launch_env(launch))
     wanted = parse_profile(launch.profile, launch.allowances)
-    wanted = structs.replace(wanted, seen=(*wanted.seen, *_program_folders(launch)))
+    seen = runtime_places() if wanted.isolated else _program_folders(launch)
+    wanted = structs.replace(wanted, seen=(*wanted.seen, *seen))
     mechanism = await _found()
     if not mechanism.mechanism:
         reasons = "; ".join(one.detail for one in mechanism.tried)
@@ -303,6 +306,8 @@ def _own(workspace: str, home: str, wanted: Confinement) -> tuple[str, ...]:
 
 
 def _site(launch: Launch, wanted: Confinement) -> Site:
+    if wanted.isolated:
+        return Site("/", "/", "", foreign=os.geteuid() == 0 and _of_others(wanted.seen), lasting=launch.supervised)
     workspace = os.path.realpath(launch.workspace or launch.cwd)
     home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
     state = os.path.realpath(os.environ.get("CODEWHALE_HOME") or os.path.join(home, ".codewhale"))
@@ -317,6 +322,12 @@ def _site(launch: Launch, wanted: Confinement) -> Site:
         lasting=launch.supervised,
         own=_own(workspace, home, wanted),
     )
+
+
+def _of_others(paths: Sequence[str]) -> bool:
+    """Whether another user has a say in who reaches one of these places."""
+    ways = {way for path in paths for way in (path, *folders_above(path))}
+    return any(os.stat(way).st_uid for way in ways if os.path.exists(way))
 
 
 def _git(workspace: str) -> tuple[GitPlace, ...]:

@@ -17,6 +17,13 @@ DEPENDENCIES = frozenset(
     """.split()
 )
 _MOST_LINKS = 40
+# What programs are made of that the system installed: shared libraries with what finds them, and names of time zones.
+_LIBRARIES = (
+    "/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/local/lib",
+    "/usr/local/lib64", "/usr/share/zoneinfo", "/nix/store", "/gnu/store", "/home/linuxbrew/.linuxbrew/Cellar",
+    "/home/linuxbrew/.linuxbrew/lib", "/home/linuxbrew/.linuxbrew/opt", "/etc/ld.so.cache", "/System/Library",
+    "/System/Cryptexes", "/System/Volumes/Preboot/Cryptexes", "/Library/Apple",
+)  # fmt: skip
 
 
 def package() -> str:
@@ -26,6 +33,23 @@ def package() -> str:
 def interpreter() -> str:
     """The interpreter, whatever its links are made to lead to meanwhile."""
     return _real(sys.executable)
+
+
+def runtime_places() -> list[str]:
+    """What a bare interpreter of ours reads: itself, Python's own modules and libraries, and the system's. In a prefix
+    that is shared with other things (the home, or ~/.local) that is less than all of its libraries."""
+    program = interpreter()
+    prefix = os.path.dirname(os.path.dirname(program))
+    home = os.path.realpath(os.environ.get("HOME") or "/nonexistent")
+    settings = os.path.join(prefix, "pyvenv.cfg")
+    places = [*_LIBRARIES, program, settings, os.path.dirname(os.__file__)]
+    for base in {sys.base_prefix} if os.path.exists(settings) else dict.fromkeys((prefix, sys.base_prefix)):
+        for folder in {os.path.join(base, name) for name in ("lib", sys.platlibdir)}:
+            shared = base in (home, os.path.join(home, ".local")) or beneath(home, base)
+            names = os.listdir(folder) if os.path.isdir(folder) else []
+            parts = [name for name in names if name.startswith(("libpython", f"python{sys.version_info[0]}."))]
+            places += [os.path.join(folder, name) for name in parts] if shared else [folder]
+    return list(dict.fromkeys(path for path in places if os.path.exists(path)))
 
 
 def own_path() -> list[str]:

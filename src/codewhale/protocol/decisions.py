@@ -47,7 +47,8 @@ class CallView(Struct, frozen=True):
 class DecisionRequest(Struct, frozen=True):
     """A call about to run: all that policy may look at. `tainted`: the session took in text from `origins` that are
     not trusted. `unseen`: what it will write does not stand in the call. `opinions` are those of hooks; `call` is the
-    call's id, "" where none is about to run; `folders` are those beside the workspace that belong to the session;
+    call's id, "" where none is about to run; `folders` are those beside the workspace that belong to the session,
+    `sources` the paths that are attached to be read;
     `scope` is what the session's role and its active skills leave it, `owners` are the sessions that it works for,
     `approved` what those skills pre-approve. `lifted` are the ids of clauses that a person has let through."""
 
@@ -65,6 +66,7 @@ class DecisionRequest(Struct, frozen=True):
     opinions: tuple[Opinion, ...] = ()
     call: str = ""
     folders: tuple[str, ...] = ()
+    sources: tuple[str, ...] = ()
     scope: Scope | None = None
     owners: tuple[str, ...] = ()
     approved: "tuple[Rule, ...]" = ()

@@ -68,6 +68,15 @@ class ToolError(Exception):
         self.metadata: dict[str, Any] = {}
 
 
+class QuestionFailed(ToolError):
+    """A question that has no answer: `failure` is the kind of what the provider said (quota ...), "timeout",
+    or "budget" where the session may spend no more."""
+
+    def __init__(self, kind: ErrorKind, message: str, failure: str) -> None:
+        super().__init__(kind, message)
+        self.failure = failure
+
+
 class CodeWhaleError(Exception):
     """Base of errors told to a person: the text names what was wrong and what to do."""
 

@@ -13,6 +13,7 @@ from codewhale.protocol.blocks import Block
 from codewhale.protocol.decisions import BlockingClause, Offer, Rule
 from codewhale.protocol.eventbase import EventBase
 from codewhale.protocol.files import FileChange
+from codewhale.protocol.handles import VarHandle
 from codewhale.protocol.messages import Image, Message, ResultPart
 from codewhale.protocol.modelevents import (
     AnswerDropped,
@@ -33,7 +34,9 @@ from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Effect, Origin, Subject, ToolSpec
 
 LOG_VERSION = 1
-ONE_SHOT = frozenset({"complete", "infill", "title"})  # purposes of requests that nothing of the conversation stands in
+ONE_SHOT = frozenset(
+    {"complete", "infill", "question", "title"}
+)  # purposes of requests that nothing of the conversation stands in
 
 
 class SessionOpened(EventBase, frozen=True):
@@ -445,6 +448,48 @@ class SkillReleased(EventBase, frozen=True):
     name: str
 
 
+class FactProposed(EventBase, frozen=True):
+    """A model proposes to remember something; it waits for a person under this id. `scope` is global or workspace,
+    `origin` whose text it came from where that is foreign ("" where it is not)."""
+
+    id: str
+    text: str
+    scope: str
+    origin: str = ""
+
+
+class FactDecided(EventBase, frozen=True):
+    """What a person decided of a proposal; `text` is what was stored where that was changed."""
+
+    id: str
+    decision: Literal["taken", "changed", "dropped"]
+    text: str = ""
+
+
+class TextForgotten(EventBase, frozen=True):
+    """No later request holds these texts: where one stood, requests say that it was removed. A named edge; a rewind
+    does not take it back."""
+
+    texts: tuple[str, ...]
+
+
+class SourceRead(EventBase, frozen=True):
+    """The version of an attached source that the session read: `bytes` in all, `sha256` of its files, "" until that is
+    known."""
+
+    name: str
+    path: str
+    bytes: int
+    sha256: str
+
+
+class ValueKept(EventBase, frozen=True):
+    """A value was kept for the session's conversation, which reads it by its handle; `call_id` is the call that did."""
+
+    handle: VarHandle
+    call_id: str = ""
+
+
 class ListChanged(EventBase, frozen=True):
     """The checklist or the plan as it now stands; `kind` is checklist or plan."""
 
@@ -527,7 +572,9 @@ Durable = (
     | TurnFinished | RepairRecorded | CallStarted | CallFinished | FileChanged | ToolActivated | ApprovalAsked
     | ApprovalAnswered | ApprovalChanged | QuestionAsked | QuestionAnswered | JobStarted | JobEnded | ChildOpened
     | ChildClosed | ChildReleased | ListChanged | Notice | ShellRan | AnswerDropped | FolderAdded | FolderRemoved
-    | QueueKept | AnswerStreamed | SkillActivated | SkillReleased
+    | QueueKept | AnswerStreamed | SkillActivated | SkillReleased | FactProposed | FactDecided | TextForgotten
+    | SourceRead
+    | ValueKept
 )  # fmt: skip
 Ephemeral = (
     TextStreamed | ReasoningStreamed | CallStreamed | AnswerMoved | CallProgress | JobOutput | ChildProgress

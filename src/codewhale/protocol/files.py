@@ -1,6 +1,8 @@
-"""File changes as data: what the one writer reports of each write."""
+"""File changes as data: what the one writer reports of each write. And where the relay of a session stands."""
 
 from msgspec import Struct
+
+HANDOFFS = (".codewhale/handoff.md", ".deepseek/handoff.md")  # in a workspace; the first is ours
 
 
 class FileChange(Struct, frozen=True, omit_defaults=True):

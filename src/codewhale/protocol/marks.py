@@ -14,6 +14,16 @@ MARKS = (
 WHOLE = ("{", "Action:", "Thought:", "call:")
 LABELS = ("", "json", "tool_call", "tool_code", "tool", "tool_calls", "function_call")
 
+# What ends or begins a block of ours, a message or a call for some model.
+_BLOCKS = "user_memory|session_relay|instructions|constitution|context_update"
+_ROLES = r"system\b|assistant\b|human\b|start_of_turn|end_of_turn|bos>|eos>|s>|think\b|<SYS"
+_LIVE = re.compile(
+    rf"[<＜﹤](?=\s*[/|｜／]|\w+[|｜]>|\s*(?:{_BLOCKS}|{_ROLES}))"
+    + r"|\[(?=\s*(?:/\s*)?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w+|gMASK)\]|e~\[)|\](?=~!?b[\[\]])|"
+    + "|".join(rf"{re.escape(mark[0])}(?={re.escape(mark[1:])})" for mark in MARKS if mark[0] in "<["),
+    re.IGNORECASE,
+)
+
 _HOMES = "\n.!?:;)。！？：…>*"
 _FULL = re.compile("|".join(re.escape(mark) for mark in MARKS) + r"|<[a-z][a-z0-9]*(?:_[a-z0-9]+)+>")
 _SO_FAR = frozenset(mark[:length] for mark in MARKS for length in range(len(mark)))
@@ -22,6 +32,11 @@ _LIST = re.compile(r"\[\s*(?:[{\"]|[A-Za-z_][\w.]*\()")
 _LIST_SO_FAR = re.compile(r"\[\s{0,200}(?:[A-Za-z_][\w.]{0,100})?")
 _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^`]*)$")
 _FENCE_LABEL = re.compile(r"(`{3,9})([\w-]{0,20})[ \t]{0,9}(\n|$)")
+
+
+def inert(text: str) -> str:
+    """A text in which nothing begins or ends a block of ours, a message or a call: a backslash stands in it."""
+    return _LIVE.sub(lambda mark: mark[0] + "\\", text)
 
 
 def opens(text: str) -> bool:

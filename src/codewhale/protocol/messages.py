@@ -12,10 +12,12 @@ Role = Literal["user", "assistant", "tool"]
 
 
 class Text(Struct, frozen=True, tag="text", omit_defaults=True):
-    """Plain text. `source` is "person" (default), "harness" (context, nudges) or "model"."""
+    """Plain text. `source` is "person" (default), "harness" (context, nudges) or "model"; `kind` names the context
+    update that it is, "" for none."""
 
     text: str
     source: str = "person"
+    kind: str = ""
 
 
 class Reasoning(Struct, frozen=True, tag="reasoning"):

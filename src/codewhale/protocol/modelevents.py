@@ -8,8 +8,8 @@ from codewhale.protocol.stream import Usage
 class RequestSent(EventBase, frozen=True):
     """Model request `request` of this session (from 1) is about to be sent: what its bytes are. `purpose` is "" for
     the conversation itself, else what it is made for (compaction); `extra` is a last user message of this request
-    alone, of one whose purpose is in ONE_SHOT its whole body; `expected_hit` how many of its bytes the provider's cache
-    should know."""
+    alone, of one whose purpose is in ONE_SHOT its whole body, and of a question what that is made of; `expected_hit`
+    how many of its bytes the provider's cache should know; `model` the one asked, where it is not the session's."""
 
     request: int
     bytes: int
@@ -20,6 +20,7 @@ class RequestSent(EventBase, frozen=True):
     purpose: str = ""
     extra: str = ""
     expected_hit: int = 0
+    model: str = ""
 
 
 class UsageReported(EventBase, frozen=True):

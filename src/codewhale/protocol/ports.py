@@ -9,6 +9,7 @@ from codewhale.protocol.children import ChildPlan, ChildRequest, ChildView
 from codewhale.protocol.events import Rewound
 from codewhale.protocol.modes import Approval, Mode
 from codewhale.protocol.ops import Limits, StatusView, UsageView
+from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import ToolSpec
 from codewhale.protocol.views import ContextView, FormerMessage, ToolsView
 
@@ -33,11 +34,43 @@ class Infilled(Struct, frozen=True):
     left_out: int = 0
 
 
+class ModelQuestion(Struct, frozen=True, omit_defaults=True):
+    """One question to a model, beside the conversation. `recipe` is what the log keeps in the place of `text`: the
+    text can be built again from it and from what it names. `model` "" is the provider's fast model where one is known,
+    else the session's; `temperature` None is the provider's; an answer must fit `schema`, where there is one."""
+
+    text: str
+    recipe: dict[str, object]
+    system: str = ""
+    model: str = ""
+    effort: str = ""
+    temperature: float | None = None
+    max_tokens: int = 4096
+    seconds: float = 120.0
+    schema: dict[str, object] | None = None
+
+
+class ModelReply(Struct, frozen=True):
+    """The answer to a question: `finish` is "stop", "length" or another word of the provider; `model` the one asked."""
+
+    text: str
+    finish: str
+    usage: Usage
+    model: str
+
+
 class Completer(Protocol):
     """One-shot model calls outside the conversation."""
 
     async def complete(self, session: str, prompt: str, *, max_tokens: int) -> str:
         """The model's answer text, charged to the session's budget. Raises ToolError."""
+
+    def asks(self, session: str) -> str:
+        """The model that questions of a session go to where they name none."""
+
+    async def question(self, session: str, question: ModelQuestion) -> ModelReply:
+        """Ask one question: charged to the session's budget, admitted by the lane of its provider. A cancel ends the
+        request. Raises QuestionFailed."""
 
     async def infill(self, session: str, prefix: str, suffix: str, *, max_tokens: int) -> Infilled:
         """What belongs between two texts, charged to the session's budget. Raises ToolError, not_available where the
@@ -130,7 +163,7 @@ class SessionControl(Protocol):
         """Add one, or take it away; where it really is, "" for one to take away that was none of the session's. Raises
         ConfigError for one that cannot be added, SessionError while a turn runs."""
 
-    def context(self, session: str) -> ContextView: ...
+    async def context(self, session: str) -> ContextView: ...
     def tools(self, session: str) -> ToolsView: ...
     async def retry(self, session: str) -> str:
         """Ask the message of the last turn again; its text. Raises SessionError while a turn runs, and where there is

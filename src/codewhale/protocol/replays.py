@@ -43,6 +43,16 @@ class Replayed(Struct, frozen=True):
     not_run: str = ""
 
 
+class ReplayedSource(Struct, frozen=True):
+    """An attached source that a session read, and why what is there now is not the version that was recorded last, ""
+    where it is."""
+
+    source: str
+    path: str
+    sha256: str
+    changed: str
+
+
 class Imported(Struct, frozen=True):
     """What came of an import. `renamed` counts calls by `old -> new` name; `unknown` those of tools that are not here;
     `left_out` pieces that have no form here."""

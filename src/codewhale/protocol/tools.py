@@ -164,7 +164,16 @@ class SandboxRefusal(Struct, frozen=True, tag=True):
     advice: str = ""
 
 
-Update = ListUpdate | SkillLoaded | ToolsShown | NotRun | OutputKept | SandboxRefusal
+class FactWaits(Struct, frozen=True, tag=True):
+    """The call has proposed to remember something, which waits under this id; the rest is as in FactProposed."""
+
+    id: str
+    text: str
+    scope: str
+    origin: str = ""
+
+
+Update = ListUpdate | SkillLoaded | ToolsShown | NotRun | OutputKept | SandboxRefusal | FactWaits
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):

@@ -5,6 +5,7 @@ from typing import Any
 from msgspec import Struct
 
 from codewhale.protocol.blocks import DiffBlock
+from codewhale.protocol.memory import ContextPart, LayerRow
 from codewhale.protocol.requests import Query
 
 
@@ -275,7 +276,8 @@ class QueuedRow(Struct, frozen=True):
 
 
 class GetContext(Query["ContextView"], frozen=True, tag="get_context", omit_defaults=True):
-    """Ask how full the context is; answered by a ContextView. A `brief` one has no layers, and costs nothing."""
+    """Ask how full the context is; answered by a ContextView. A `brief` one says nothing of what the next request
+    consists of, and costs nothing."""
 
     session: str
     brief: bool = False
@@ -290,7 +292,9 @@ class GetTools(Query["ToolsView"], frozen=True, tag="get_tools"):
 class ContextView(Struct, frozen=True):
     """How full the context is, in tokens: what /context shows. `spendable` is the window less `reserved`, the room
     for the answer; `used` is what the next request takes, by the provider's last count where `calibrated`; from
-    `threshold` on room is made (0: never by itself). `layers` say what takes it; billed and cached are apart."""
+    `threshold` on room is made (0: never by itself). What the next request takes stands in the `rows` of the layers of
+    memory and in all other `parts`: their bytes come to `bytes`, its body without the words that the person will say,
+    and their tokens to `used`. Billed and cached are apart."""
 
     provider: str
     model: str
@@ -300,7 +304,9 @@ class ContextView(Struct, frozen=True):
     spendable: int
     used: int
     threshold: int
-    layers: tuple[tuple[str, int], ...]
+    rows: tuple[LayerRow, ...]
+    parts: tuple[ContextPart, ...]
+    bytes: int
     calibrated: bool
     billed_input: int
     billed_output: int

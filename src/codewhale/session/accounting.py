@@ -245,8 +245,13 @@ class Accounts(Struct):
             case ChildClosed(child=child, calls=calls, usage=usage) if calls:
                 self.children[child] = Totals.of(calls, usage)
             case RequestSent():
-                call = AccountedCall(event.request, *self._route, event.purpose, event.bytes, event.expected_hit)
-                self._open = {event.request: call}
+                provider, model = self._route
+                call = AccountedCall(
+                    event.request, provider, event.model or model, event.purpose, event.bytes, event.expected_hit
+                )
+                self._open[event.request] = call
+                if len(self._open) > _KEPT:
+                    del self._open[next(iter(self._open))]
             case UsageReported():
                 self._count(event)
             case BudgetChanged(limits=limits):

@@ -91,8 +91,8 @@ class ConversationFold(ABC):
                 self._answer(call_id, _rendered(event), event.ok)
                 if event.images:
                     self._pending += [Text(f"Shown by {event.name}:", source="harness"), *event.images]
-            case ContextAppended(text=text):
-                self._pending.append(Text(text, source="harness"))
+            case ContextAppended():
+                self._pending.append(update_text(event))
             case RequestSent(purpose=""):  # one made beside the conversation ends nothing
                 self._flush()
                 self._keep_pruned()
@@ -208,6 +208,11 @@ class Conversation(ConversationFold):
 
     def _restore(self, said: object) -> None:
         self._messages = list(said) if isinstance(said, tuple) else []
+
+
+def update_text(event: ContextAppended) -> Text:
+    """A context update as it stands in a message."""
+    return Text(event.text, "harness", event.kind)
 
 
 def result_parts(message: Message) -> tuple[ResultPart, ...]:

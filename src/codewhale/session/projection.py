@@ -5,16 +5,20 @@ except at a named edge: a changed model, pruned results, a compaction and its un
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
 from codewhale.models.build import build_dialect
 from codewhale.models.dialects.base import Dialect, LoadImage, ProviderSettings, RequestOptions
+from codewhale.models.dialects.sizes import message_sizes
 from codewhale.models.dialects.validate import Validator
-from codewhale.protocol.events import ONE_SHOT, Event, HeaderPinned, RequestSent
-from codewhale.protocol.messages import Image, Message, ResultPart, Text
+from codewhale.protocol.events import ONE_SHOT, Event, HeaderPinned, RequestSent, TextForgotten
+from codewhale.protocol.messages import Image, Message, Part, ResultPart, Text
 from codewhale.session.conversation import LOST_RESULT, ConversationFold, result_parts
+from codewhale.session.footprint import Footprint, head_sizes, word_sizes
+from codewhale.session.forgetting import forget, holder
 from codewhale.session.standing import standing
 
 __all__ = ["LOST_RESULT", "Projection", "header_sha256", "pinned_dialect", "request_body"]
@@ -33,6 +37,7 @@ class _Said(Struct, frozen=True):
     wire: bytes
     pieces: tuple[_Piece, ...]
     picture_bytes: int
+    words: Counter[str]
 
 
 class Projection(ConversationFold):
@@ -48,6 +53,8 @@ class Projection(ConversationFold):
         self._pieces: list[_Piece] = []
         self._places: dict[str, int] = {}
         self._picture_bytes = 0
+        self._words: Counter[str] = Counter()  # of user messages, by whose they are
+        self._sizes, self._sized = Counter[str](), 0  # of the rest, as far as it was looked at
         self._validator: Validator | None = None
         self.sent_pictures = 0
         self.count = 0
@@ -68,6 +75,8 @@ class Projection(ConversationFold):
             self._places.update((part.call_id, len(self._pieces) - 1) for part in results)
             self.count += self._pieces[-1].count
             self._picture_bytes += _picture_bytes(message, len(data))
+            if message.role == "user":
+                self._words.update(word_sizes(message.parts))
 
     def _said(self, message: Message) -> bytes:
         data = self._dialect.message(message, self.load_image)
@@ -80,7 +89,12 @@ class Projection(ConversationFold):
             if all(call_id in shorter for call_id in piece.call_ids):
                 self._say_anew(place, Message("tool", tuple(shorter[call_id] for call_id in piece.call_ids)))
         self._hash = hashlib.sha256(self._wire)
+        self._forget()
+
+    def _forget(self) -> None:
+        """What was read of the messages no longer holds."""
         self._validator = None
+        self._sizes, self._sized = Counter(), 0
 
     def _say_anew(self, place: int, message: Message) -> None:
         start, end = self._pieces[place - 1].end if place else 0, self._pieces[place].end
@@ -92,17 +106,23 @@ class Projection(ConversationFold):
 
     def _saved(self) -> object:
         pieces = tuple(_Piece(piece.end, piece.call_ids, piece.count) for piece in self._pieces)
-        return _Said(bytes(self._wire), pieces, self._picture_bytes)
+        return _Said(bytes(self._wire), pieces, self._picture_bytes, self._words.copy())
 
     def _restore(self, said: object) -> None:
-        before = said if isinstance(said, _Said) else _Said(b"", (), 0)
+        before = said if isinstance(said, _Said) else _Said(b"", (), 0, Counter())
         self._wire = bytearray(before.wire)
         self._hash = hashlib.sha256(before.wire)
-        self._validator = None
+        self._forget()
+        self._words = before.words.copy()
         self._pieces = list(before.pieces)
         self._places = {call_id: place for place, piece in enumerate(before.pieces) for call_id in piece.call_ids}
         self._picture_bytes = before.picture_bytes
         self.count = sum(piece.count for piece in before.pieces)
+
+    def holds(self, texts: Iterable[str]) -> bool:
+        """Whether the next request's messages hold one of these texts."""
+        pending = self._said(Message("user", tuple(self._pending))) if self._pending else b""
+        return holder(texts)((bytes(self._wire) + pending).decode("utf-8", "replace"))
 
     @property
     def size(self) -> int:
@@ -135,6 +155,17 @@ class Projection(ConversationFold):
         digest.update(header.sha256.encode())
         return body, digest.hexdigest(), self.count + bool(last)
 
+    def footprint(self, header: HeaderPinned, options: RequestOptions, more: Sequence[Part] = ()) -> Footprint:
+        """What the next request consists of, with `more` behind the pending words. Each message is looked at once."""
+        parts = (*self._pending, *more)
+        last = self._said(Message("user", parts)) if parts else b""
+        self._sizes.update(message_sizes(memoryview(self._wire)[self._sized :]))
+        self._sized = len(self._wire)
+        tail = self._words + self._sizes + word_sizes(parts) + message_sizes(last)
+        size = self._sized + len(last)
+        around = self._dialect.body(header.model, header.system, header.tools_json, (b"0",) if size else (), options)
+        return Footprint(len(around) - bool(size) + size, head_sizes(header.system, header.tools_json), tail)
+
     def fault(self, header: HeaderPinned, extra: str = "") -> str:
         """What no provider would take in the next request, "" when it is sound. Each message is read once."""
         if self._validator is None:
@@ -163,7 +194,8 @@ def pinned_dialect(header: HeaderPinned) -> Dialect:
 
 
 def request_body(events: Sequence[Event], number: int, load_image: LoadImage) -> bytes | None:
-    """The exact body of model request `number` (from 1) of a log, or None when it was never sent."""
+    """The exact body of model request `number` (from 1) of a log, or None when it was never sent; of a question, what
+    it is made of."""
     header: HeaderPinned | None = None
     for end, event in enumerate(events):
         if isinstance(event, HeaderPinned):
@@ -172,7 +204,8 @@ def request_body(events: Sequence[Event], number: int, load_image: LoadImage) ->
             return event.extra.encode()
         if isinstance(event, RequestSent) and event.request == number and header is not None:
             projection = Projection(pinned_dialect(header), load_image)
-            for earlier in standing(events[:end]):
+            texts = [text for one in events[:end] if isinstance(one, TextForgotten) for text in one.texts]
+            for earlier in forget(standing(events[:end]), texts):
                 projection.apply(earlier)
             return projection.request(header, RequestOptions(event.max_tokens, event.effort), event.extra)[0]
     return None

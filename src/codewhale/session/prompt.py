@@ -19,8 +19,14 @@ from codewhale.protocol.skills import Guided
 INSTRUCTION_LIMIT = 32_768
 INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md")
 RULES = "# Rules\n"  # how the rules that always apply begin
+NOTES = "# The user's notes\n"  # how the person's own facts begin
 SKILL_LIMIT = 32_768  # characters of one skill
-_CLOSING = re.compile(r"</(?=\s*(?:instructions|context|skills?|rules?|constitution))", re.IGNORECASE)
+_CLOSING = re.compile(
+    r"<(?=\s*/\s*(?:instructions|context|skills?|rules?|constitution|codemap|context_update)|\s*(?:/\s*)?user_memory)",
+    re.IGNORECASE,
+)
+_NOTES = re.compile(re.escape(NOTES) + r".*?</user_memory>\n*", re.DOTALL)
+_VERSION = re.compile(r'<user_memory version="(\w+)">')
 # A part of the text for arrays that hold some tools and lack others.
 _FOR = re.compile(r"\{(?P<when>[a-z_0-9|+!]+):(?P<text>[^{}]*)\}")
 # How a skill became active, by who did it.
@@ -53,13 +59,25 @@ def system_text(
     skills: str = "",
     codemap: str = "",
     rules: str = "",
+    notes: str = "",
 ) -> str:
-    """The system text for an array of these tools, which names no other, with the map of the code, the listed skills,
-    the rules that always apply and the instruction chain behind it."""
+    """The system text for an array of these tools, which names no other, with the person's notes, the map of the code,
+    the listed skills, the rules that always apply and the instruction chain behind it."""
     base = (_PROMPTS / "system.md").read_text(encoding="utf-8").strip()
     base = _FOR.sub(lambda found: found["text"] if _holds(found["when"], tools) else "", base)
-    parts = (base, codemap_text(codemap), skills_text(skills), rules, instruction_text(instructions))
+    parts = (base, notes, codemap_text(codemap), skills_text(skills), rules, instruction_text(instructions))
     return "\n\n".join(part for part in parts if part)
+
+
+def with_notes(system: str, notes: str) -> str:
+    """A system text with these notes of the person in place of those that it has."""
+    return _NOTES.sub(lambda _: f"{notes}\n\n" if notes else "", system, count=1)
+
+
+def notes_version(text: str) -> str:
+    """What tells one state of the person's notes from another; "" where a text has none."""
+    found = _VERSION.search(text)
+    return "" if found is None else found[1]
 
 
 def _holds(when: str, tools: Collection[str]) -> bool:
@@ -157,8 +175,8 @@ def context_text(kind_values: Iterable[tuple[str, str]]) -> str:
 
 
 def contained(text: str) -> str:
-    """Text that cannot close the block it stands in."""
-    return _CLOSING.sub(r"<\\/", text.strip())
+    """Text that can neither close the block it stands in nor pass for the person's notes."""
+    return _CLOSING.sub(r"<\\", text.strip())
 
 
 def _attribute(name: str) -> str:

@@ -18,6 +18,7 @@ from codewhale.protocol.events import (
     CallProgress,
     ContextAppended,
     Event,
+    FactProposed,
     HeaderPinned,
     KnownEvent,
     Notice,
@@ -35,7 +36,8 @@ _MIN_LENGTH = 8
 _NESTING = 5
 # What programs, files and services say. A key that the person or the model itself writes is what they work with.
 _FROM_OUTSIDE = (
-    CallFinished, CallProgress, ContextAppended, HeaderPinned, Notice, ShellOutput, ShellRan, TurnFinished,
+    CallFinished, CallProgress, ContextAppended, FactProposed, HeaderPinned, Notice, ShellOutput, ShellRan,
+    TurnFinished,
 )  # fmt: skip
 
 

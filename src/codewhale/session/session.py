@@ -3,6 +3,7 @@
 `emit` is the one way anything happens: redact, append, fold, tell listeners. What a session is doing is its turn's.
 """
 
+from collections.abc import Iterable
 from itertools import groupby
 
 from msgspec import Struct, field
@@ -148,13 +149,17 @@ class Session:
         """Let events happen, in order. Raises StorageFullError or SessionError when the log refuses them; of durable
         events given together none has happened then."""
         for durable, together in groupby(events, is_durable):
-            clean = [self._redactor.event(event) for event in together]
+            clean = self.as_recorded(together)
             if durable:
                 self._happen(clean)
                 continue
             at = rfc3339(self.clock.now())
             for event in clean:
                 self.fanout.push(Envelope(self.log.seq, self.id, at, event))
+
+    def as_recorded(self, events: Iterable[Event]) -> list[Event]:
+        """Events as they would stand in the log."""
+        return [self._redactor.event(event) for event in events]
 
     def _happen(self, events: list[Event]) -> None:
         for envelope in self.log.append(events):

@@ -22,7 +22,9 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.views import FormerMessage
+from codewhale.session.forgetting import forget
 from codewhale.session.log import SessionLog
+from codewhale.session.state import SessionState
 
 # What a rewind takes back. The model, the mode, costs and files stay as they are; the tools that were found since go.
 TAKEN_BACK = (
@@ -62,10 +64,11 @@ def standing(events: Iterable[Event]) -> list[Event]:
     return kept
 
 
-def of_conversation(log: SessionLog, rewound: bool) -> Iterable[Event]:
+def of_conversation(log: SessionLog, state: SessionState) -> Iterable[Event]:
     """The events of an open log on which its conversation stands; one without a rewind is read as it is."""
-    events = (envelope.event for envelope in log.read())
-    return standing(events) if rewound else events
+    events: Iterable[Event] = (envelope.event for envelope in log.read())
+    events = standing(events) if state.rewound else events
+    return forget(events, state.forgotten) if state.forgotten else events
 
 
 def former_messages(log: Iterable[Envelope]) -> tuple[FormerMessage, ...]:
@@ -89,11 +92,11 @@ def former_messages(log: Iterable[Envelope]) -> tuple[FormerMessage, ...]:
     return tuple(rows)
 
 
-def last_asked(log: SessionLog, rewound: bool) -> tuple[Message | None, bool]:
+def last_asked(log: SessionLog, state: SessionState) -> tuple[Message | None, bool]:
     """The message of the person that began a turn last, without what the harness added, and whether the conversation
     still ends with it, or with what a child has reported: nothing has answered it yet."""
     asked, ends, began = None, False, False
-    for event in of_conversation(log, rewound):
+    for event in of_conversation(log, state):
         if isinstance(event, TurnStarted):
             began = True
         elif isinstance(event, MessageAdded):

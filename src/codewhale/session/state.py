@@ -39,12 +39,16 @@ from codewhale.protocol.events import (
     ShellRan,
     SkillActivated,
     SkillReleased,
+    SourceRead,
+    TextForgotten,
     TitleSet,
     ToolActivated,
     TurnFinished,
     TurnStarted,
     UsageReported,
+    ValueKept,
 )
+from codewhale.protocol.handles import VarHandle
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.scopes import Scope
@@ -150,6 +154,7 @@ class SessionState:
         self.finished_calls = 0
         self.artifacts: dict[str, str] = {}
         self.waiting: dict[str, QueueKept] = {}  # messages of the person that no turn has taken
+        self.forgotten: tuple[str, ...] = ()  # texts that no later request holds
         self.rewound = False  # a rewind stands somewhere in the log
         self.rewinds: list[tuple[Rewound, _Told, dict[int, _Told]]] = []  # those that can still be undone
         self._begun: dict[int, _Told] = {}  # by turn that stands
@@ -162,6 +167,8 @@ class SessionState:
         self.changed_files = 0
         self.work = WorkState()
         self.folders: dict[str, FolderAdded] = {}  # beside the workspace
+        self.values: dict[str, VarHandle] = {}  # by their written form, in the order in which they were kept
+        self.sources: dict[str, SourceRead] = {}  # by path: the versions of attached sources that were read last
         self.jobs: dict[str, JobStarted] = {}  # that run
         self.person_commands: list[ShellRan] = []  # the person's own commands since their last message
         self.stale_jobs: dict[str, JobStarted] = {}  # that ran when their process was gone
@@ -357,6 +364,12 @@ class SessionState:
     def _no_folder(self, event: FolderRemoved) -> None:
         self.folders.pop(event.path, None)
 
+    def _value(self, event: ValueKept) -> None:
+        self.values[f"{event.handle.session_id}/{event.handle.name}"] = event.handle
+
+    def _source(self, event: SourceRead) -> None:
+        self.sources[event.path] = event
+
     def _activated(self, event: ToolActivated) -> None:
         for name in event.dropped:
             self.activated.pop(name, None)
@@ -386,6 +399,9 @@ class SessionState:
     def _job_ended(self, event: JobEnded) -> None:
         self.jobs.pop(event.job_id, None)
 
+    def _forgotten(self, event: TextForgotten) -> None:
+        self.forgotten = (*self.forgotten, *event.texts)
+
     def _shell_ran(self, event: ShellRan) -> None:
         self.person_commands = [*self.person_commands, event][-COMMANDS_KEPT:]
 
@@ -410,6 +426,8 @@ _STEPS: dict[type[Event], Callable[[SessionState, Any], None]] = {
     FileChanged: SessionState._file_changed,
     FolderAdded: SessionState._folder,
     FolderRemoved: SessionState._no_folder,
+    SourceRead: SessionState._source,
+    ValueKept: SessionState._value,
     ListChanged: SessionState._list,
     JobStarted: SessionState._job_started,
     JobEnded: SessionState._job_ended,
@@ -417,6 +435,7 @@ _STEPS: dict[type[Event], Callable[[SessionState, Any], None]] = {
     SkillActivated: SessionState._skill,
     SkillReleased: SessionState._no_skill,
     ShellRan: SessionState._shell_ran,
+    TextForgotten: SessionState._forgotten,
     Rewound: SessionState._rewind,
     QueueKept: SessionState._queue,
     TitleSet: SessionState._titled,

@@ -8,7 +8,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NoReturn
 
 from msgspec.structs import replace
@@ -20,6 +20,7 @@ from codewhale.protocol.errors import SessionError, StorageFullError
 from codewhale.protocol.events import Envelope, SessionOpened
 from codewhale.protocol.views import SessionSummary
 from codewhale.session import listing, lock, records
+from codewhale.session.forgetting import holder
 from codewhale.session.log import LOCK_FILE, LOG_FILE, SessionLog, read_log
 from codewhale.session.reserve import Reserve
 from codewhale.session.sweep import sweep
@@ -169,6 +170,18 @@ class SessionStore:
             names = {"", workspace, os.path.realpath(workspace)}
             rows = [row for row in rows if row.workspace in names]
         return sorted(rows, key=lambda row: (row.updated, row.id), reverse=True)
+
+    def holding(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """The sessions in whose logs one of these texts stands, newest first; one that cannot be read is among them."""
+        holds = holder(texts)
+        return tuple(session for session in sorted(self._ids(), reverse=True) if self._holds(session, holds))
+
+    def _holds(self, session: str, holds: Callable[[str], bool]) -> bool:
+        try:
+            with open(os.path.join(self._root, session, LOG_FILE), encoding="utf-8", errors="replace") as log:
+                return any(map(holds, log))
+        except OSError:
+            return True
 
     def summary(self, session: str) -> SessionSummary:
         """The row of a session. Raises SessionError where there is none."""

@@ -1,17 +1,23 @@
 """What the files of the workspace have been through, by a session's log: how often they were changed, and which
 commands have succeeded since the last change."""
 
+import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from codewhale.lib.text import counted, one_line, sanitise
 from codewhale.protocol import events
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.events import Event, Passed
 
 RUN_TESTS = "run_tests"
 _LINES = ("exec_shell", "task_gate_run", RUN_TESTS)
+_CHECK = re.compile(r"(?i)\b(py)?tests?\b|\b(check|lint|build|verify|vet|tsc|clippy|mypy|ruff|unittest|tox|nox)\b")
+_MOST_CHECKS = 8
+_TAIL, _TAIL_LINES = 900, 12
 
 
 class WorkState(Struct):
@@ -69,3 +75,35 @@ class WorkState(Struct):
         whole = event.name == RUN_TESTS and not given.get("args")
         command, cwd = str(given.get("command") or "".join(shown[:1])), str(given.get("cwd") or ".")
         self._pass(Passed(RUN_TESTS if whole else "exec_shell", command, cwd, bool(data.get("changed_files"))))
+
+
+def checks_run(log: Iterable[Event]) -> list[str]:
+    """A line for each check that was run, oldest first: how it ended last, and whether files were changed since."""
+    work, last = WorkState(), dict[str, tuple[str, int]]()
+
+    def end(command: str, how: str) -> None:
+        if _CHECK.search(command):
+            last.pop(command, None)
+            last[command] = (how, work.changes)
+
+    for event in log:
+        arguments = work.calls.get(event.call_id) if isinstance(event, events.CallFinished) else None
+        before = work.passed
+        work.apply(event)
+        if work.passed is not before:
+            known = len(before) if work.passed[: len(before)] == before else 0
+            for one in work.passed[known:]:
+                end(one.command, "succeeded")
+        if isinstance(event, events.CallFinished) and arguments is not None and event.metadata.get("exit_code"):
+            given: dict[str, Any] = msgspec.json.decode(arguments)
+            tail = "\n  ".join(sanitise(event.content.strip()[-_TAIL:]).splitlines()[-_TAIL_LINES:])
+            code = event.metadata["exit_code"]
+            end(str(given.get("command") or event.name), f"FAILED with exit code {code}:\n  {tail}\n ")
+    return [_line(*row, work.changes) for row in list(last.items())[-_MOST_CHECKS:]]
+
+
+def _line(command: str, ended: tuple[str, int], changes: int) -> str:
+    how, then = ended
+    since = changes - then
+    stale = f"stale: files were changed {counted(since, 'time')} since" if since else "nothing changed since"
+    return f"- Check `{one_line(command, 200)}` {how} ({stale})"

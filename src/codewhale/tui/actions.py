@@ -33,6 +33,7 @@ from codewhale.tui.link import Link
 from codewhale.tui.screens.context import (
     Connected,
     InsertText,
+    OfferText,
     OpenPath,
     OpenScreen,
     Outcome,
@@ -228,6 +229,8 @@ class Overlays:
                 self.show(name, argument)
             case InsertText(text=text):
                 self._composer.text.type(text)
+            case OfferText(text=text):
+                self._composer.offer(text)
             case OpenPath(path=path, line=line):
                 await self.edit(path, line)
             case Resume(session=session, fork=fork):

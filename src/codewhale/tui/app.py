@@ -1,6 +1,7 @@
 """The app: where the panels stand, which keys hold, and which way events and messages go. Each panel owns its state."""
 
 import asyncio
+import contextlib
 import gc
 import os
 import time
@@ -23,6 +24,7 @@ from codewhale.protocol.errors import CodeWhaleError, ConfigError
 from codewhale.protocol.events import (
     Compacted,
     Envelope,
+    FactProposed,
     FileChanged,
     ModelChanged,
     ProgressShown,
@@ -31,6 +33,7 @@ from codewhale.protocol.events import (
     ShellRan,
     TurnFinished,
 )
+from codewhale.protocol.memory import GetWaiting
 from codewhale.protocol.ops import ChangeSetting, ListSessions, SessionStatus
 from codewhale.protocol.requests import Query
 from codewhale.protocol.views import GetContext, GetWorkspace, ListProviders
@@ -46,7 +49,7 @@ from codewhale.tui.input import IDLE_SECONDS, Consoles, Early, misses
 from codewhale.tui.keys import bindings, check_keys, first_key, named_today
 from codewhale.tui.link import Link
 from codewhale.tui.screens.context import ScreenContext
-from codewhale.tui.screens.table import progress_panel
+from codewhale.tui.screens.table import progress_panel, proposals_line
 from codewhale.tui.status import Status
 from codewhale.tui.transcript.view import Transcript
 
@@ -135,6 +138,7 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         self.consoles = Consoles(self._quiet, lambda: not self.overlays.open and self.asking.card is None, idle)
         self._opens_console: Any = None
         self.progress: Any = None
+        self.proposals: Any = None
         self.actions = SessionActions(self.link, words, lambda: self.status.facts, self, folder)
         self.overlays = Overlays(self, self.context, self.actions, self.composer, self.say, self._editor)
 
@@ -218,8 +222,9 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         self.context.session = session
         self.transcript.begin(session)
         self.asking.begin()
-        if self.progress is not None:
-            self.progress.begin()
+        for panel in (self.progress, self.proposals):
+            if panel is not None:
+                panel.begin()
         self.composer.open(session)
         self.status.begin()
         for notice in self._setup.notices:
@@ -246,6 +251,8 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         if not self.link.live:
             return  # what is past has happened to nobody here
         self.composer.take(envelope)
+        if self.proposals is not None or isinstance(envelope.event, FactProposed):
+            self._propose(envelope)
         if self.consoles.take(envelope):
             self.say(self.words("console.waits"), "warning")
             self._opens_console = self._opens_console or self.set_interval(_LOOK_SECONDS, self._console)
@@ -264,6 +271,13 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
             self.progress = progress_panel()(self.words, self.palette)
             self.mount(self.progress, before=self.composer)
         self.progress.take(envelope)
+
+    def _propose(self, envelope: Envelope) -> None:
+        """What is proposed to be remembered has its line when there is something."""
+        if self.proposals is None:
+            self.proposals = proposals_line()(self.context)
+            self.mount(self.proposals, before=self.composer)
+        self.proposals.take(envelope)
 
     def failed(self, error: CodeWhaleError | OSError, opening: bool) -> None:
         """Say why there is no session, and what to do."""
@@ -291,9 +305,16 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
             if first:
                 if not view.sandbox:
                     self.tell(self.words("app.no_sandbox"), self.words("app.no_sandbox_help"), "warning")
+                await self._count_facts()
                 await self._greet(session)
         except (CodeWhaleError, OSError) as error:
             self.say(str(error), "error")
+
+    async def _count_facts(self) -> None:
+        """Say once how many proposals wait since an earlier session."""
+        with contextlib.suppress(KeyError):  # nobody here keeps any
+            if waiting := len(await self._ask(GetWaiting(self.context.workspace))):
+                self.tell(self.words("proposals.waiting", n=waiting))
 
     async def _greet(self, session: str) -> None:
         """Where the provider cannot be asked as it is, help to connect one."""
@@ -378,10 +399,6 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         self.transcript.action_bottom()
         self.run_worker(self.actions.shell(message.line))
 
-    def on_composer_noted(self, message: Composer.Noted) -> None:
-        message.stop()
-        self.open_screen("remember", message.line)
-
     def on_composer_mode_cycled(self) -> None:
         self.run_worker(self.actions.next_mode())
 
@@ -465,6 +482,19 @@ class CodeWhaleApp(App[int], inherit_bindings=False):
         """Scroll and unfold the card while it has the focus, else the transcript."""
         card = self.asking.card
         await self.run_action(name, card if card is not None and card.has_focus else self.transcript)
+
+    def action_fact(self, name: str) -> None:
+        """Take, change or drop the first fact that is proposed; what is not seen whole is read before it is taken."""
+        fact = None if self.proposals is None else self.proposals.first
+        if fact is None:
+            self.say(self.words("proposals.none"), "muted")
+        elif name == "drop" or (name == "take" and self.proposals.whole):
+            deciding = self.actions.command(f"/memory {name} {fact.id}")
+            self.run_worker(self.proposals.decide(fact, deciding), group="facts")
+        else:
+            self.offer(f"/memory take {fact.id} {' '.join(fact.text.split())}")
+            if name == "take":
+                self.say(self.words("proposals.read"))
 
     def action_focus_transcript(self) -> None:
         self.transcript.focus()

@@ -24,6 +24,7 @@ COMMANDS: dict[str, str] = {
     "/jobs": "jobs",
     "/keys": "keys",
     "/login": "login",
+    "/memory": "memory",
     "/model": "models",
     "/models": "models",
     "/provider": "providers",
@@ -41,10 +42,10 @@ _TAKE_A_WORD = frozenset({"/connect", "/login", "/diff", "/undo", "/restore", "/
 QUIT = ("/quit", "/exit")
 # What belongs together in a list of commands, in this order; what is not here stands in the last group.
 GROUPS: dict[str, str] = {
-    "session": "/new /clear /sessions /resume /rename /fork /export /queue /jobs /agents /status /quit /exit",
+    "session": "/new /clear /sessions /resume /rename /fork /export /queue /jobs /agents /memory /status /quit /exit",
     "changes": "/diff /undo /restore /rewind /retry /review",
     "model": "/model /models /provider /providers /connect /login /doctor /effort",
-    "context": "/context /compact /cost /tokens /cache /budget",
+    "context": "/context /compact /cost /tokens /cache /budget /relay /batonpass /接力",
     "safety": "/mode /plan /yolo /approval /permissions /network /trust /add-dir",
     "project": "/init /remember /rules /search /skill /skills /tools /hooks",
     "interface": "/help /keys /theme /config",
@@ -99,6 +100,8 @@ def screen_of(line: str) -> tuple[str, str] | None:
     words = line.split()
     if words == ["/mode", "yolo"]:
         return "yolo", ""
+    if words[:2] == ["/memory", "edit"] and words[2:] in ([], ["workspace"], ["global"]):
+        return "memory", ""
     if not words or words[0] not in COMMANDS:
         return None
     if len(words) == 1:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from codewhale.display.words import Words
 from codewhale.lib.text import one_line
 from codewhale.protocol.events import (
-    ONE_SHOT,
     AnswerMoved,
     ApprovalAnswered,
     ApprovalAsked,
@@ -49,7 +48,7 @@ from codewhale.protocol.views import ContextView, WorkspaceRow
 
 _STREAMED = (TurnStarted, RequestSent, ReasoningStreamed, TextStreamed, CallStreamed, AnswerMoved)
 # What is waited for while a model answers.
-_ANSWERING = frozenset({"model", "compaction", "thinking", "writing", "call"})
+_ANSWERING = frozenset({"model", "compaction", "relay", "thinking", "writing", "call"})
 
 
 class SessionFacts:
@@ -229,7 +228,7 @@ class SessionFacts:
             case RequestSent(request=request, purpose=purpose):
                 self._purposes[request] = purpose
                 if purpose != "title":  # which nobody waits for
-                    self._wait("compaction" if purpose == "compaction" else "model")
+                    self._wait(purpose if purpose in ("compaction", "relay") else "model")
             case RetryCountdown(attempt=attempt, attempts=attempts, delay=delay, reason=reason):
                 self._wait("retry", f"{attempt}/{attempts}: {reason}")
                 self.again_at = self._clock() + delay
@@ -313,7 +312,7 @@ class SessionFacts:
         if usage.cost is not None:
             self._own_cost = (self._own_cost or 0.0) + usage.cost
             self.currency = usage.currency
-        if purpose not in ONE_SHOT and purpose != "compaction":
+        if not purpose:
             self.context_used = usage.input + usage.output
             counted = usage.cache_hit + usage.cache_miss
             self.hit = usage.cache_hit / usage.input if counted and usage.input else self.hit
@@ -324,7 +323,7 @@ class SessionFacts:
             if not keep:
                 self.since = self._clock()
             return not keep
-        if not self.doing and doing not in ("model", "approval", "question", "compaction", "child"):
+        if not self.doing and doing not in ("model", "approval", "question", "compaction", "relay", "child"):
             return False
         self.doing, self.subject, self.since = doing, subject, self._clock()
         return True

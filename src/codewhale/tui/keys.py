@@ -63,13 +63,13 @@ TOGETHER: tuple[tuple[str, ...], ...] = (
     ("app", "search"),
     ("app", "approval"),
     ("app", "question"),
-    ("chooser",),
+    ("chooser", "memory"),
     ("jobs",),
     ("undo",),
     ("confirm",),
     ("console",),
     ("form",),
-    ("pager",),
+    ("pager", "context"),
 )
 
 ACTIONS: tuple[Action, ...] = (
@@ -87,6 +87,9 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.theme", "f3", first=True),
     Action("app.mouse", "f4", first=True),
     Action("app.ask_again", "f6", first=True),
+    Action("app.take_fact", "f7", first=True, does="fact('take')"),
+    Action("app.change_fact", "f8", first=True, does="fact('change')"),
+    Action("app.drop_fact", "f12", first=True, does="fact('drop')"),
     Action("app.redraw", "ctrl+l", first=True),
     Action("app.suspend", "ctrl+z", first=True),
     # The next ones are the transcript's; they hold wherever the focus is.
@@ -166,6 +169,12 @@ ACTIONS: tuple[Action, ...] = (
     Action("chooser.preview_up", "shift+up,ctrl+pageup"),
     Action("chooser.preview_down", "shift+down,ctrl+pagedown"),
     Action("chooser.other", "alt+f"),
+    # ---------------------------------------------------------------- what is remembered
+    Action("memory.take", "f7"),
+    Action("memory.drop", "f12"),
+    Action("memory.restore", "f9"),
+    # ---------------------------------------------------------------- the context
+    Action("context.layers", "enter"),
     # ---------------------------------------------------------------- the jobs
     Action("jobs.previous", "up,k"),
     Action("jobs.next", "down,j"),

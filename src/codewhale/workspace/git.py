@@ -4,6 +4,7 @@ Reading commands alone are allowed, in the read-only sandbox where there is one.
 overridden in any case, filters are found and emptied, and git is told which repository it works on.
 """
 
+import asyncio
 import os
 import re
 from collections.abc import Sequence
@@ -153,6 +154,19 @@ async def head_ref(path: str) -> str | None:
         return head
     done = await git(("rev-parse", "--abbrev-ref", "HEAD"), path)
     return done.stdout.decode("utf-8", "replace").strip() or None if done.exit_code == 0 else None
+
+
+def first_commits(path: str) -> tuple[str, ...]:
+    """The commits without a parent that HEAD comes from; none where git cannot say within seconds. Blocks meanwhile."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    work = git(("rev-list", "--max-parents=0", "HEAD"), path, seconds=3.0)
+    try:
+        with ThreadPoolExecutor(1) as thread:  # there may be a loop in this one
+            done = thread.submit(asyncio.run, work).result()
+    except (ToolError, OSError):
+        return ()
+    return tuple(done.stdout.decode().split()) if done.exit_code == 0 and done.stdout_gap < 0 else ()
 
 
 def _checked(args: Sequence[str]) -> tuple[str, ...]:

@@ -24,6 +24,7 @@ from codewhale.protocol.events import (
     SessionResumed,
     SkillActivated,
     SkillReleased,
+    SourceRead,
     ToolActivated,
 )
 from codewhale.protocol.messages import Message, ResultPart, Text
@@ -55,6 +56,11 @@ LINES: list[tuple[Event, str]] = [
     (ResultsPruned((ResultPart("c", "x"),)), "· 1 old result shortened"),
     (ModeChanged(Mode.PLAN, Mode.AGENT), "· mode plan (was agent)"),
     (ModelChanged("p", "m\x1b[2J"), "· model m\\x1b[2J (p)"),
+    (
+        SourceRead("ri\x1bvers", "/d", 7, "0123456789abcdef"),
+        "· reading the attached source ri\\x1bvers, version 0123456789ab",
+    ),
+    (SourceRead("rivers", "/d", 0, ""), "· reading the attached source rivers, its version is not known yet"),
     (EffortChanged("high"), "· effort high"),
     (EffortChanged(""), "· effort: the model's default"),
     (BudgetChanged(Limits(tokens=5_000)), "· session budget: 5000 tokens"),

@@ -18,11 +18,25 @@ def test_what_makes_it_narrower_is_known_too() -> None:
 
 @pytest.mark.parametrize(
     ("profile", "allowance"),
-    [("all", "network"), ("none", "network"), ("read-only", "net"), ("read-only", "cache:x"), ("read-only", "write:a")],
+    [
+        ("isolated", "network"),
+        ("isolated", "write:/srv"),
+        ("isolated", "home:toolchains"),
+        ("isolated", "read:a"),
+        ("all", "network"),
+        ("none", "network"),
+        ("read-only", "net"),
+        ("read-only", "cache:x"),
+        ("read-only", "write:a"),
+    ],
 )
 def test_what_is_not_known_is_told_with_what_is(profile: str, allowance: str) -> None:
     with pytest.raises(ValueError, match="it is one of"):
         parse_profile(profile, [allowance])
+
+
+def test_the_isolated_profile_is_given_places_to_read_alone() -> None:
+    assert parse_profile("isolated", ["read:/srv/a b"]) == Confinement(seen=("/srv/a b",), isolated=True)
 
 
 def test_a_name_that_begins_alike_is_not_beneath() -> None:

@@ -8,6 +8,7 @@ from codewhale.process.sandbox.landlock import (
     EAFNOSUPPORT,
     ENOSYS,
     EPERM,
+    ISOLATION,
     SeccompFilter,
     asked_calls,
     build_filter,
@@ -21,6 +22,14 @@ NUMBERS = {
                "keyctl": 250, "openat": 257, "unshare": 272, "utimensat": 280, "prlimit64": 302, "clone3": 435},
     "aarch64": {"read": 63, "ioctl": 29, "shmget": 194, "socket": 198, "clone": 220, "fchmodat": 53, "mount": 40,
                 "keyctl": 219, "openat": 56, "unshare": 97, "utimensat": 88, "prlimit64": 261, "clone3": 435},
+}  # fmt: skip
+
+# Calls by which a process makes, becomes or reaches into another one.
+ALONE = {
+    "x86_64": {"fork": 57, "vfork": 58, "execve": 59, "ptrace": 101, "process_vm_readv": 310, "process_vm_writev": 311,
+               "memfd_create": 319, "execveat": 322, "socketpair": 53},
+    "aarch64": {"execve": 221, "ptrace": 117, "process_vm_readv": 270, "process_vm_writev": 271, "memfd_create": 279,
+                "execveat": 281, "socketpair": 199},
 }  # fmt: skip
 
 
@@ -67,6 +76,25 @@ def test_without_namespaces_more_is_refused(machine: str) -> None:
     assert judged(inside, arch, numbers["utimensat"]) == 0 and judged(bare, arch, numbers["utimensat"]) == EPERM
     assert judged(inside, arch, numbers["shmget"]) == 0 and judged(bare, arch, numbers["shmget"]) == EPERM
     assert judged(bare, arch, numbers["prlimit64"], 0) == 0 and judged(bare, arch, numbers["prlimit64"], 7) == EPERM
+
+
+@pytest.mark.parametrize("machine", ARCHES)
+def test_what_is_isolated_has_threads_and_no_processes_and_what_is_sealed_stays_what_it_is(machine: str) -> None:
+    arch, numbers = ARCHES[machine], {**NUMBERS[machine], **ALONE[machine]}
+    isolated = build_filter(ISOLATION, machine)
+    sealed = build_filter(SeccompFilter(bare=True, isolated=True, sealed=True), machine)
+    for code in (isolated, sealed):
+        refused = [name for name in ALONE[machine] if judged(code, arch, numbers[name]) == EPERM]
+        assert {"ptrace", "socketpair", "process_vm_readv"} <= set(refused)
+        assert set(ALONE[machine]) - set(refused) == (
+            set() if code is sealed else {"execve", "execveat", "memfd_create"}
+        )
+        assert judged(code, arch, numbers["clone"], 0x11) == judged(code, arch, numbers["clone"], 0x4111) == EPERM
+        assert judged(code, arch, numbers["clone"], 0x3D0F00) == 0 and judged(code, arch, numbers["clone3"]) == ENOSYS
+        assert all(judged(code, arch, numbers["socket"], family) == EPERM for family in (1, 2, 10, 16, 38))
+        assert judged(code, arch, numbers["read"]) == judged(code, arch, numbers["openat"]) == 0
+    bare = build_filter(SeccompFilter(bare=True), machine)
+    assert all(judged(bare, arch, number) == 0 for number in ALONE[machine].values())
 
 
 @pytest.mark.parametrize("machine", ARCHES)

@@ -33,7 +33,7 @@ from support.tuirecord import screen_text
         ('@"my fi', ("files", "my fi", 0)),
         ("line\n@x", ("files", "x", 5)),
         ("use $dep", ("skills", "dep", 4)),
-        ("#rem", ("memory", "rem", 0)),
+        ("#rem", None),
         ("see #12", None),
         ("!git", None),
         ("", None),

@@ -123,6 +123,59 @@ async def test_commands_and_shell_lines_go_upward_as_such(tmp_path: Path) -> Non
         assert here.text == "!git status"
 
 
+async def test_one_line_behind_a_hash_and_a_blank_is_remembered(tmp_path: Path) -> None:
+    async with desk(tmp_path) as here:
+        await here.type("# deploys run on Fridays ")
+        await here.until(lambda: "Enter remembers this" in screen_text(here.host))
+        assert here.composer.has_class("-fact")
+        await here.pilot.press("enter")
+        [command] = await here.until(lambda: here.said(Composer.Command))
+        assert command.line == "/memory add workspace deploys run on Fridays" and here.said(Composer.Sent) == []
+        assert not here.composer.has_class("-fact") and "remembers" not in screen_text(here.host)
+        await here.pilot.press("up")
+        assert here.text == "# deploys run on Fridays "
+
+
+@pytest.mark.parametrize(
+    "text", [" # behind a blank", "#", "# ", "## two", "#!/bin/sh", "#tag it", "# one\ntwo", "a # b"]
+)
+async def test_other_texts_with_a_hash_are_messages(tmp_path: Path, text: str) -> None:
+    async with desk(tmp_path) as here:
+        here.composer.offer(text)
+        await here.pilot.pause()
+        assert not here.composer.has_class("-fact")
+        await here.pilot.press("enter")
+        [sent] = await here.until(lambda: here.said(Composer.Sent))
+        assert sent.text == text.rstrip() and here.said(Composer.Command) == []
+
+
+@pytest.mark.parametrize("end", ["send", "escape", "other", "leave"])
+@pytest.mark.parametrize(
+    "text", ["# the code is xyzzy", "/memory add the code is xyzzy", "/memory edit 1a2b the code is xyzzy"]
+)
+async def test_what_memory_was_told_stands_in_no_file(tmp_path: Path, text: str, end: str) -> None:
+    async with desk(tmp_path) as here:
+        await here.type(text)
+        await here.pilot.press("escape")  # put aside before it was sent
+        here.composer.offer(text)
+        await here.pilot.press("enter")
+        await here.until(lambda: here.said(Composer.Command))
+        await here.type("half a thought")
+        await here.pilot.press("up")
+        assert here.text == text
+        if end == "send":
+            await here.pilot.press("enter")
+        elif end == "escape":
+            await here.pilot.press("escape")
+        elif end == "other":
+            here.composer.open("another")
+            assert here.text == ""
+            await here.pilot.press("ctrl+s")
+            await here.until(lambda: here.text == text)  # nothing is lost while the program runs
+    kept = b"".join(path.read_bytes() for path in tmp_path.rglob("*") if path.is_file())
+    assert b"xyzzy" not in kept and (b"half a thought" in kept or end in ("other", "leave"))
+
+
 async def test_keys_for_mode_and_effort_where_nothing_is_to_complete(tmp_path: Path) -> None:
     async with desk(tmp_path) as here:
         await here.pilot.press("tab")

@@ -38,7 +38,7 @@ async def best(stage, sought: str, key: str) -> None:
 
 
 async def test_everything_is_there_in_groups() -> None:
-    async with opened("palette", ANSWERS, size=(100, 60)) as stage:
+    async with opened("palette", ANSWERS, size=(100, 80)) as stage:
         await stage.shown("Commands", "/mode    Show the mode.", "Keys", "Sessions", "crane 1")
         groups = {item.group for item in stage.screen.list.items}
         assert groups == {"Session", "Permissions", "Project", "Keys", "Sessions", "Models", "Tools"}

@@ -1,10 +1,11 @@
 """The reports about context, cost and tools."""
 
 from codewhale.protocol.errors import CodeWhaleError
+from codewhale.protocol.memory import LayerRow
 from codewhale.protocol.ops import Limits, SessionStatus, SessionUsage
 from codewhale.protocol.views import GetContext, GetTools
 from support.tuiapp import STATUS
-from support.tuiscreens import HOSTILE, context_view, opened, tools_view, usage_view
+from support.tuiscreens import HOSTILE, context_view, opened, parts, tools_view, usage_view
 
 EMPTY = {"calls": 0, "unpriced": 0, "input": 0, "output": 0, "cost": {}, "saved": {}, "hit_rate": None}
 
@@ -15,21 +16,25 @@ def bar_of(text: str) -> str:
 
 
 async def test_the_context_is_one_bar_of_the_window_and_a_table() -> None:
-    layers = (("system text", 4_000), ("instruction files", 2_000), ("tools", 6_000), ("compacted", 3_000),
-              ("your messages", 5_000), ("tool results", 10_000))  # fmt: skip
-    view = context_view(window=60_000, reserved=6_000, spendable=54_000, used=30_000, layers=layers)
-    async with opened("context", {GetContext: view, SessionStatus: STATUS}, size=(100, 40)) as stage:
+    said = parts(("system text", 4_000), ("tools", 6_000), ("compacted", 3_000), ("your messages", 5_000),
+                 ("tool results", 10_000))  # fmt: skip
+    rules = LayerRow("repo-rules", "Rules", "workspace", "repo", "head", 2, 6_100, 6_000, 2_000, "2026-05-03T22:14:00Z",
+                     (("view", "/rules"),))  # fmt: skip
+    view = context_view(window=60_000, reserved=6_000, spendable=54_000, used=30_000, rows=(rules,), parts=said)
+    async with opened("context", {GetContext: view, SessionStatus: STATUS}, size=(100, 50)) as stage:
         text = await stage.shown("grey-1 at parrot", "60,000 tokens", "30,000 of 54,000 tokens used, 55 %")
         assert bar_of(text) == "█" * 4 + "▓" * 6 + "█" * 2 + "▓" * 3 + "█" * 15 + "░" * 24 + "▒" * 6
         flat = [" ".join(line.strip("│ ").split()) for line in text.splitlines()]
         for row in ("█ System 4,000 7 %", "▓ Tools 6,000 10 %", "█ Instructions 2,000 3 %", "▓ Memory 3,000 5 %",
-                    "█ Conversation 15,000 25 %", "your messages 5,000", "░ Free 24,000 40 %"):  # fmt: skip
+                    "█ Conversation 15,000 25 %", "your messages 15,000 bytes, 5,000 tokens",
+                    "Rules, instructions 6,000 bytes, 2,000 tokens",
+                    "in the head · 2 items, 6,100 bytes · 2026-05-03 · /rules", "░ Free 24,000 40 %"):  # fmt: skip
             assert row in flat, (row, flat)
         assert "Compacts automatically at 48,000 tokens." in text and "from the model table" in text
 
 
-async def test_a_context_whose_layers_are_estimates_fills_just_what_is_used() -> None:
-    view = context_view(used=30_000, layers=(("tools", 1_000), ("answers", 2_000)), compactions=0)
+async def test_a_context_of_two_parts_fills_just_what_is_used() -> None:
+    view = context_view(used=30_000, parts=parts(("tools", 10_000), ("answers", 20_000)), compactions=0)
     async with opened("context", {GetContext: view, SessionStatus: STATUS}, size=(100, 40)) as stage:
         text = await stage.shown("counted by the provider")
         bar = bar_of(text)
@@ -38,12 +43,20 @@ async def test_a_context_whose_layers_are_estimates_fills_just_what_is_used() ->
 
 
 async def test_a_context_that_is_overfull_or_empty() -> None:
-    odd = context_view(used=90_000, spendable=0, layers=((HOSTILE, 5),), threshold=0, calibrated=False, model=HOSTILE)
+    odd = context_view(
+        used=90_000,
+        spendable=0,
+        parts=parts((HOSTILE, 5)),
+        rows=(LayerRow(HOSTILE, HOSTILE, "", "repo", "head", note=HOSTILE),),
+        threshold=0,
+        calibrated=False,
+        model=HOSTILE,
+    )
     async with opened("context", {GetContext: odd, SessionStatus: STATUS}) as stage:
         await stage.shown("Automatic compaction is off", "estimated")
         stage.clean()
     async with opened(
-        "context", {GetContext: context_view(layers=()), SessionStatus: STATUS}, language="zh-Hans"
+        "context", {GetContext: context_view(parts=()), SessionStatus: STATUS}, language="zh-Hans"
     ) as stage:
         await stage.shown("对话", "空闲", "词元")
 

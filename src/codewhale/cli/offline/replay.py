@@ -19,19 +19,30 @@ from codewhale.app.container import Container
 from codewhale.app.families import tool_family
 from codewhale.app.routes import open_routes
 from codewhale.app.settings import Place, open_config
+from codewhale.app.sourcing import placed
 from codewhale.catalog.lifecycle import state_of
 from codewhale.catalog.registry import Catalog
 from codewhale.cli.offline.stored_sessions import envelopes
 from codewhale.lib.clock import SystemClock
+from codewhale.permissions.folders import outside
 from codewhale.permissions.policy import decide
 from codewhale.process.repository import find_root
+from codewhale.process.sandbox.profiles import READ
 from codewhale.protocol.decisions import DecisionRequest
 from codewhale.protocol.errors import SessionError, ToolError
-from codewhale.protocol.events import CallFinished, CallStarted, Envelope, MessageAdded, RepairRecorded, SessionOpened
+from codewhale.protocol.events import (
+    CallFinished,
+    CallStarted,
+    Envelope,
+    MessageAdded,
+    RepairRecorded,
+    SessionOpened,
+    SourceRead,
+)
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.replays import Now, Replayed, Then
-from codewhale.protocol.tools import CallContext, Effect
+from codewhale.protocol.tools import CallContext, Effect, PathSubject
 from codewhale.repair.repairer import CallRepairer
 from codewhale.session.outputs import FETCH_LIMIT, Outputs, error_fields, inline_limit, render_error
 from codewhale.session.state import kept_output
@@ -69,14 +80,25 @@ class _Record:
         self.started: dict[str, CallStarted] = {}
         self.finished: dict[str, CallFinished] = {}
         self.formats: dict[str, str] = {}
+        self.sources: dict[str, str] = {}
         for envelope in log:
             match envelope.event:
                 case CallStarted() as started:
                     self.started[started.call_id] = started
                 case CallFinished() as finished:
                     self.finished[finished.call_id] = finished
+                case SourceRead() as read:
+                    self.sources[read.name] = read.path
                 case RepairRecorded() as repaired if repaired.codes and repaired.codes[0].startswith("T"):
                     self.formats[repaired.call_id] = repaired.codes[0]
+
+    def placed(self, call_id: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        """The arguments, with the path of an attached source that the call named where it ran with that."""
+        path, started = arguments.get("path"), self.started.get(call_id)
+        if started is None or not isinstance(path, str):
+            return arguments
+        meant = placed(arguments, path, self.sources)
+        return meant if _decoded(started.arguments) == meant else arguments
 
 
 def _calls(log: list[Envelope]) -> Iterator[tuple[int, ToolCall, str]]:
@@ -90,7 +112,9 @@ def _calls(log: list[Envelope]) -> Iterator[tuple[int, ToolCall, str]]:
 
 def _prepared(call: ToolCall, finish: str, record: _Record, catalog: Catalog, repairer: CallRepairer) -> PendingCall:
     raw = RawCall(call.id, call.name, call.arguments, record.formats.get(call.id, ""), finish in ENDED)
-    return prepare(raw, call.id, catalog, finish == "length", lambda: repairer)
+    prepared = prepare(raw, call.id, catalog, finish == "length", lambda: repairer)
+    prepared.arguments = record.placed(call.id, prepared.arguments)
+    return prepared
 
 
 def _replayed(seq: int, call: ToolCall, record: _Record, prepared: PendingCall) -> Replayed:
@@ -180,6 +204,7 @@ class _Reads:
         self._outputs = Outputs(_Nowhere(), parts.settings(parts.place.workspace).redactor)
         self._session = session
         self._there, self._here = places
+        self._home, self._sources = parts.place.home, parts.memory.source_paths(self._there)
 
     def remember(self, finished: CallFinished | None) -> None:
         """Let a call's id stand for its kept output, as it did in the session."""
@@ -203,8 +228,11 @@ class _Reads:
             decision = decide(asked)
             if decision.verdict != "allow":
                 return None, decision.reason
+            beside, refused = self._beside(asked)
+            if refused:
+                return None, refused
             async with asyncio.timeout(READ_SECONDS):
-                result: Any = await bound.run(self._context(prepared.call.id))
+                result: Any = await bound.run(self._context(prepared.call.id, beside))
             ok, text = result.ok, result.content
         except ToolError as error:
             ok, text = False, render_error(spec.name, error)
@@ -224,5 +252,14 @@ class _Reads:
         inside = isinstance(value, str) and (value == self._there or value.startswith(self._there + "/"))
         return self._here + value[len(self._there) :] if inside else value
 
-    def _context(self, call_id: str) -> CallContext:
-        return CallContext(call_id, self._session, self._here, Mode.PLAN, lambda text: None, lambda: False)
+    def _beside(self, asked: DecisionRequest) -> tuple[tuple[str, ...], str]:
+        """What a call may use of attached sources, and why it may not."""
+        request = msgspec.structs.replace(asked, workspace=self._here, sources=self._sources)
+        paths = [one for one in asked.subjects if isinstance(one, PathSubject)]
+        places = [place for one in paths if (place := outside(one, request, self._home)) is not None and place.folder]
+        refused = next((f"{place.path} {place.refused}" for place in places if place.refused), "")
+        return tuple(f"{READ}{place.folder}" for place in places), refused
+
+    def _context(self, call_id: str, beside: tuple[str, ...]) -> CallContext:
+        quiet = (lambda text: None, lambda: False)
+        return CallContext(call_id, self._session, self._here, Mode.PLAN, *quiet, allowances=beside)

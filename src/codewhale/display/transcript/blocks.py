@@ -19,6 +19,8 @@ from codewhale.protocol.events import (
     CompactionUndone,
     ContextAppended,
     EffortChanged,
+    FactDecided,
+    FactProposed,
     FolderAdded,
     FolderRemoved,
     ModeChanged,
@@ -30,6 +32,7 @@ from codewhale.protocol.events import (
     SessionResumed,
     SkillActivated,
     SkillReleased,
+    SourceRead,
     ToolActivated,
     UnknownEvent,
 )
@@ -304,6 +307,11 @@ def _skill(event: SkillActivated) -> NoteBlock:
     return NoteBlock(key=kind, values=values, also=tuple(also))
 
 
+def _proposed(event: FactProposed) -> NoteBlock:
+    values = {"id": event.id[:4], "text": one_line(event.text, 300), "origin": one_line(event.origin)}
+    return NoteBlock(key="proposed_from" if event.origin else "proposed", values=values)
+
+
 _NOTES: dict[type, Callable[[Any], NoteBlock | None]] = {
     SessionOpened: _opened,
     SessionResumed: _resumed,
@@ -318,7 +326,15 @@ _NOTES: dict[type, Callable[[Any], NoteBlock | None]] = {
     ModelChanged: lambda event: NoteBlock(key="model", values={"model": event.model, "provider": event.provider}),
     FolderAdded: lambda event: NoteBlock(key="folder_added", values={"path": one_line(event.path, 300)}),
     FolderRemoved: lambda event: NoteBlock(key="folder_removed", values={"path": one_line(event.path, 300)}),
+    SourceRead: lambda event: NoteBlock(
+        key="source_read" if event.sha256 else "source_unknown",
+        values={"name": one_line(event.name, 130), "version": event.sha256[:12]},
+    ),
     SkillActivated: _skill,
+    FactProposed: _proposed,
+    FactDecided: lambda event: NoteBlock(
+        key=f"fact_{event.decision}", values={"id": event.id[:4], "text": one_line(event.text, 300)}
+    ),
     SkillReleased: lambda event: NoteBlock(key="skill_released", values={"name": one_line(event.name, 130)}),
     EffortChanged: lambda event: NoteBlock(
         key="effort" if event.effort else "own_effort", values={"effort": event.effort}

@@ -84,6 +84,8 @@ class AnthropicMessages:
             parts += (b',"system":', encode([{**_text(system), **self._marker}]))
         bound = options.max_tokens or self._bound
         behind = {"max_tokens": bound, **self._marker, **self._thinking(options.effort, bound)}
+        if options.temperature is not None and behind.get("thinking", {}).get("type") in (None, "disabled"):
+            behind["temperature"] = options.temperature  # one that thinks takes none
         parts += (b',"messages":[', *messages, b"],", encode(behind)[1:])
         return b"".join(parts)
 

@@ -48,11 +48,12 @@ class ModelFacts(Struct, frozen=True, omit_defaults=True):
 
 
 class RequestOptions(Struct, frozen=True, omit_defaults=True):
-    """What may differ from request to request: the bound on the answer (0 is none) and the reasoning effort ("" is
-    the provider's own; off, low, medium, high, max)."""
+    """What may differ from request to request: the bound on the answer (0 is none), the reasoning effort ("" is
+    the provider's own; off, low, medium, high, max) and the temperature (None is the provider's own)."""
 
     max_tokens: int = 0
     effort: str = ""
+    temperature: float | None = None
 
 
 class ProviderSettings(Struct, frozen=True, omit_defaults=True):

@@ -79,6 +79,8 @@ class OpenAIChat:
         parts += (b',"messages":[', head, b"," if head and any(messages) else b"", *messages, b"]")
         if options.max_tokens > 0:
             parts.append(f',"{self._limit_field}":{options.max_tokens}'.encode())
+        if options.temperature is not None:
+            parts.append(f',"temperature":{options.temperature:g}'.encode())
         for name in ("effort_" + (options.effort or "default"), "extra_body"):
             if members := self._facts.get(name):
                 parts += (b",", str(members).encode())

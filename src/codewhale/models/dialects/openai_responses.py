@@ -77,6 +77,8 @@ class OpenAIResponses:
         parts += (b',"input":[', *messages, b"]")
         if options.max_tokens > 0:
             parts.append(f',"max_output_tokens":{options.max_tokens}'.encode())
+        if options.temperature is not None:
+            parts.append(f',"temperature":{options.temperature:g}'.encode())
         parts.append(self._effort(options.effort))
         if extra := self._facts.get("extra_body"):
             parts += (b",", str(extra).encode())

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from codewhale.process.sandbox.landlock import SeccompFilter, build_filter, scoped
+from codewhale.process.sandbox.landlock import ISOLATION, NULL_DEVICES, SeccompFilter, build_filter, scoped
 from codewhale.process.sandbox.profiles import (
     Confinement,
     GitPlace,
@@ -151,6 +151,9 @@ TEMPORARY = ("/tmp", "/var/tmp")
 
 def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site: Site) -> SandboxPlan:
     """The plan for one command. `site.temp` becomes /tmp. Reads what the guards and the machine's sockets need."""
+    if confinement.isolated:
+        args = [program, *_namespaces(confinement, site), *_isolated(confinement), "--seccomp", "{filter}", "--", *argv]
+        return SandboxPlan(tuple(args), {}, build_filter(ISOLATION), inits=1)
     guards = find_guards(site) if confinement.writes else Guards()
     beside = beside_guards(confinement, site)
     fixed = (*guards.fixed, *(path for one in beside for path in one.fixed))
@@ -176,6 +179,17 @@ def bubblewrap(program: str, argv: Sequence[str], confinement: Confinement, site
         inits=1,
         held=(*fixed, *pointers),
     )
+
+
+def _isolated(confinement: Confinement) -> Iterator[str]:
+    """An empty machine with what is seen laid into it, where nothing can be written."""
+    for path in dict.fromkeys(confinement.seen):
+        real = os.path.realpath(path)
+        linked = os.path.islink(path) and real in confinement.seen
+        yield from ("--symlink", os.readlink(path), path) if linked else ("--ro-bind", real, path)
+    for path in NULL_DEVICES:
+        yield from ("--dev-bind", path, path)
+    yield from ("--remount-ro", "/", "--chdir", "/")
 
 
 def probe_command(program: str) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ own processes, installs a seccomp filter, and executes. Whatever fails ends it b
 
 # Arguments: folder=PATH (all below it may be written), file=PATH (it may be written), read=PATH (of /dev, it may be
 # read), tops=PATH (each entry of it may, but those named by except=NAME before it, lower case), filter=HEX, home=PATH
-# (nothing below it is read but what show=PATH names), rights=1 (keep root's over files), listener=FD and
+# (nothing below it is read but what show=PATH names), only=1 (what show=PATH
+# names is all that is read, listed or executed), rights=1 (keep root's over files), listener=FD and
 # notify=NUMBER:HEX (who answers what the filter HEX asks, and the number of seccomp(2)), env=NAME=VALUE (for the
 # command alone), `--`, the command. Or `scope` and a command, which then reaches
 # abstract sockets of its own alone.
@@ -21,7 +22,7 @@ _SET_MODE_FILTER, _NEW_LISTENER, _WAIT_KILLABLE = 1, 1 << 3, 1 << 5
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _CAPABILITY_VERSION_3 = 0x20080522
 _DAC_OVERRIDE, _FOWNER = 1 << 1, 1 << 3
-WRITE_FILE, READ_FILE, TRUNCATE, IOCTL_DEV = 1 << 1, 1 << 2, 1 << 14, 1 << 15
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, TRUNCATE, IOCTL_DEV = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14, 1 << 15
 # All that changes a hierarchy: writing, removing (2), making (7 kinds), moving between folders, truncating.
 CHANGES = WRITE_FILE | TRUNCATE | sum(1 << bit for bit in range(4, 14))
 _ABSTRACT, _SIGNALS = 0b01, 0b10
@@ -95,7 +96,7 @@ class _Rules:
         try:
             kind = os.fstat(fd).st_mode & 0o170000
             if kind != 0o120000:
-                of_a_file = WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
+                of_a_file = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | IOCTL_DEV
                 rule = _Beneath(access if kind == 0o040000 else access & of_a_file, fd)
                 self._kernel.call(f"rule for {path}", _ADD_RULE, self._fd, 1, ctypes.byref(rule), ctypes.c_uint32(0))
         finally:
@@ -131,8 +132,11 @@ def enter(words: "list[str]") -> None:
     kernel = Kernel()
     kept: set[str] = set()
     own = {value for name, value in pairs if name == "own"}
-    rules = _Rules(kernel, CHANGES | READ_FILE | IOCTL_DEV, _ABSTRACT | _SIGNALS)
-    rules.allow_but("/", devices() | {value for name, value in pairs if name == "home"}, READ_FILE)
+    only = "only=1" in words
+    reading = EXECUTE | READ_FILE | READ_DIR if only else READ_FILE
+    rules = _Rules(kernel, CHANGES | reading | IOCTL_DEV, _ABSTRACT | _SIGNALS)
+    if not only:
+        rules.allow_but("/", devices() | {value for name, value in pairs if name == "home"}, READ_FILE)
     for fd in filter(os.isatty, (0, 1, 2)):
         rules.allow(f"/proc/self/fd/{fd}", WRITE_FILE | READ_FILE | IOCTL_DEV, follow=True)
     for name, value in pairs:
@@ -142,7 +146,7 @@ def enter(words: "list[str]") -> None:
         elif name == "folder":
             rules.allow_but(value, own)
         elif name == "show":
-            rules.allow(value, READ_FILE)
+            rules.allow(value, reading)
         elif name in ("file", "read"):
             rules.allow(value, READ_FILE | IOCTL_DEV | (CHANGES if name == "file" else 0), follow=True)
         elif name == "except":

@@ -51,6 +51,8 @@ _X86_64 = {
     "fchownat": 260, "futimesat": 261, "fchmodat": 268, "unshare": 272, "move_pages": 279, "utimensat": 280,
     "perf_event_open": 298, "fanotify_init": 300, "prlimit64": 302, "open_by_handle_at": 304, "clock_adjtime": 305,
     "setns": 308, "finit_module": 313, "sched_setattr": 314, "kexec_file_load": 320, "bpf": 321, "userfaultfd": 323,
+    "socketpair": 53, "fork": 57, "vfork": 58, "execve": 59, "ptrace": 101, "process_vm_readv": 310,
+    "process_vm_writev": 311, "memfd_create": 319, "execveat": 322,
     "truncate": 76, "rename": 82, "mkdir": 83, "rmdir": 84, "link": 86, "unlink": 87, "symlink": 88, "umask": 95,
     "mkdirat": 258, "unlinkat": 263, "renameat": 264, "linkat": 265, "symlinkat": 266, "renameat2": 316,
     "seccomp": 317,
@@ -68,6 +70,8 @@ _AARCH64 = {
     "migrate_pages": 238, "move_pages": 239, "perf_event_open": 241, "prlimit64": 261, "fanotify_init": 262,
     "open_by_handle_at": 265, "clock_adjtime": 266, "setns": 268, "finit_module": 273, "sched_setattr": 274,
     "bpf": 280, "userfaultfd": 282, "kexec_file_load": 294,
+    "ptrace": 117, "socketpair": 199, "execve": 221, "process_vm_readv": 270, "process_vm_writev": 271,
+    "memfd_create": 279, "execveat": 281,
     "mkdirat": 34, "unlinkat": 35, "symlinkat": 36, "linkat": 37, "renameat": 38, "truncate": 45, "umask": 166,
     "renameat2": 276, "seccomp": 277,
 }  # fmt: skip
@@ -92,6 +96,10 @@ _SHARED = """
     shmget shmat shmctl semget semop semctl semtimedop msgget msgsnd msgrcv msgctl mq_open mq_unlink pidfd_getfd
     process_madvise
     """.split()
+# What an isolated program needs of none, and once it runs: memory files are counted as nobody's.
+_OTHER_PROCESSES = ("fork", "vfork", "ptrace", "process_vm_readv", "process_vm_writev", "socketpair")
+_ONCE = ("execve", "execveat", "memfd_create")
+_CLONE_THREAD = 0x10000
 # System call -> the argument that names another process; 0 is the caller itself.
 _OTHERS = {
     "prlimit64": 0, "sched_setparam": 0, "sched_setscheduler": 0, "sched_setaffinity": 0, "sched_setattr": 0,
@@ -114,11 +122,17 @@ _WRITING = 0o1103  # O_WRONLY, O_RDWR, O_CREAT, O_TRUNC
 
 class SeccompFilter(Struct, frozen=True):
     """Which filter: `bare` where no namespaces hold the command, `network` whether it may have one; `asks` where a
-    broker answers for the calls that make and change names."""
+    broker answers for the calls that make and change names. `isolated`: there are threads, but no further process and
+    no socket; `sealed`: the process becomes no other program either."""
 
     bare: bool = False
     network: bool = False
     asks: bool = False
+    isolated: bool = False
+    sealed: bool = False
+
+
+ISOLATION = SeccompFilter(bare=True, isolated=True)
 
 
 def machine_known(machine: str | None = None) -> bool:
@@ -134,7 +148,8 @@ def build_filter(wanted: SeccompFilter, machine: str | None = None) -> bytes:
     numbers = {**table, **_SAME}
     asked = [name for name in _ASKED if name in numbers] if wanted.asks else []
     bare = [name for name in (*_METADATA, *_SHARED) if name not in asked] if wanted.bare else []
-    names = [name for name in (*_NEVER, *bare) if name in numbers]
+    alone = (*(_OTHER_PROCESSES if wanted.isolated else ()), *(_ONCE if wanted.sealed else ()))
+    names = [name for name in (*_NEVER, *bare, *alone) if name in numbers]
     code = [(_LOAD, 0, 0, _ARCH), (_EQUAL, 1, 0, arch), _refuse(EPERM), (_LOAD, 0, 0, _NUMBER)]
     if arch == _MACHINES["x86_64"][0]:
         code += [(_AT_LEAST, 0, 1, _X32), _refuse(EPERM)]
@@ -144,6 +159,8 @@ def build_filter(wanted: SeccompFilter, machine: str | None = None) -> bytes:
     for name in _UNREADABLE:
         code += [(_EQUAL, 0, 1, numbers[name]), _refuse(ENOSYS)]
     code += _on(numbers["clone"], _unless_bits(0, _NAMESPACES & ~0xFF))
+    if wanted.isolated:
+        code += _on(numbers["clone"], [_argument(0), (_ANY_BIT, 1, 0, _CLONE_THREAD), _refuse(EPERM)])
     code += _on(numbers["unshare"], _unless_bits(0, _NAMESPACES))
     code += _on(numbers["ioctl"], _unless_one(1, (_TIOCSTI, _TIOCLINUX)))
     code += _on(numbers["socket"], _only(0, _families(wanted), EPERM if wanted.bare else EAFNOSUPPORT))
@@ -209,7 +226,8 @@ _CREATE_RULESET, _VERSION = 444, 1
 _HERE = os.path.dirname(os.path.realpath(__file__))
 _ENTER, _BROKER = os.path.join(_HERE, "enter.py"), os.path.join(_HERE, "broker.py")
 _RIGHTS = 0b1010  # CAP_DAC_OVERRIDE and CAP_FOWNER
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty")
+NULL_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_DEVICES = (*NULL_DEVICES, "/dev/tty")
 # Of other devices nothing may be read either: terminals, keyboards, microphones and disks are among them.
 _READABLE = ("/dev/ptmx", "/dev/shm", "/dev/mqueue", "/dev/hugepages")
 _KEPT = sorted({name.lower() for name in (".git", *PROTECTED_FOLDERS, *PROTECTED_FILES, *RULE_FILES)})
@@ -228,6 +246,8 @@ def landlock_abi() -> int:
 
 def landlock(argv: Sequence[str], confinement: Confinement, site: Site, brokered: bool = False) -> SandboxPlan:
     """The plan for one command. Temporary files go to `site.temp` itself: nothing can lie over /tmp here."""
+    if confinement.isolated:
+        return _isolated(argv, confinement, site)
     words = [*(f"file={path}" for path in _DEVICES), *(f"read={path}" for path in _READABLE)]
     words += [f"folder={path}" for path in (site.temp, *(() if brokered else confinement.folders))]
     words += [f"folder={path}" for path in cache_folders(confinement.caches, site.home, os.environ)]
@@ -254,6 +274,13 @@ def landlock(argv: Sequence[str], confinement: Confinement, site: Site, brokered
             if name.lower() in names and (path := os.path.join(top, name)) not in tops
         ),
     )
+
+
+def _isolated(argv: Sequence[str], confinement: Confinement, site: Site) -> SandboxPlan:
+    words = [*(f"file={path}" for path in NULL_DEVICES), "only=1"]
+    words += [f"show={os.path.realpath(path)}" for path in confinement.seen]
+    words += [f"filter={build_filter(ISOLATION).hex()}", *(("rights=1",) if site.foreign else ())]
+    return SandboxPlan((os.path.realpath(sys.executable), "-I", "-S", _ENTER, *words, "--", *argv), {})
 
 
 def _home(confinement: Confinement, site: Site) -> list[str]:

@@ -55,6 +55,8 @@ def private_caches(opened: tuple[str, ...], root: str) -> Mapping[str, str]:
 
 
 NONE, READ_ONLY, WORKSPACE_WRITE = PROFILES = ("none", "read-only", "workspace-write")
+# For a program of the harness that runs a model's code: it reads our interpreter and what is allowed, and no more.
+ISOLATED = "isolated"
 NETWORK, CACHE, WRITE, READ = "network", "cache:", "write:", "read:"
 # Narrower than the profile: a place that cannot be seen, and that nobody offers the network.
 HIDE, OFFLINE, TOOLCHAINS_ALONE = "hide:", "offline", "home:toolchains"
@@ -63,7 +65,8 @@ HIDE, OFFLINE, TOOLCHAINS_ALONE = "hide:", "offline", "home:toolchains"
 class Confinement(Struct, frozen=True):
     """A profile with its allowances: whether the workspace and the network are open, which families' package caches
     are the real ones, and which folders beside the workspace may be written, or must be seen, and which places must not
-    be (absolute). `home` is all that is seen of the home, None where that is everything."""
+    be (absolute). `home` is all that is seen of the home, None where that is everything. `isolated`: of the whole
+    machine `seen` alone is there, nothing is written and no process is started."""
 
     writes: bool = False
     network: bool = False
@@ -72,6 +75,7 @@ class Confinement(Struct, frozen=True):
     seen: tuple[str, ...] = ()
     hidden: tuple[str, ...] = ()
     home: tuple[str, ...] | None = None
+    isolated: bool = False
 
 
 class GitPlace(Struct, frozen=True):
@@ -123,9 +127,13 @@ def parse_profile(profile: str, allowances: Sequence[str] = ()) -> Confinement:
     """The confinement that a profile's name and its allowances stand for: "network", "cache:FAMILY", "write:FOLDER",
     "read:FOLDER" for one that the private /tmp would cover, "hide:PATH" for what must not be seen, "offline" where the
     network is not to be had at all, "home:toolchains" where of the home only toolchains are seen; paths are
-    absolute. Raises ValueError, with what there is, for a name that is not known."""
-    if profile not in (READ_ONLY, WORKSPACE_WRITE):
+    absolute. "isolated" knows "read:PATH" alone. Raises ValueError, with what there is, for a name that is not
+    known."""
+    if profile not in (READ_ONLY, WORKSPACE_WRITE, ISOLATED):
         raise ValueError(f"unknown sandbox profile {profile!r}; it is one of {', '.join(PROFILES)}")
+    wider = [allowance for allowance in allowances if profile == ISOLATED and not allowance.startswith(READ)]
+    if wider:
+        raise ValueError(f"the sandbox profile {ISOLATED} cannot be given {wider[0]!r}; it is one of {READ}/path")
     caches, folders, seen, hidden, network = [], [], [], [], False
     for allowance in allowances:
         if allowance == NETWORK:
@@ -145,7 +153,14 @@ def parse_profile(profile: str, allowances: Sequence[str] = ()) -> Confinement:
     network = network and OFFLINE not in allowances
     home = () if TOOLCHAINS_ALONE in allowances else None
     return Confinement(
-        profile == WORKSPACE_WRITE, network, tuple(caches), tuple(folders), tuple(seen), tuple(hidden), home
+        writes=profile == WORKSPACE_WRITE,
+        network=network,
+        caches=tuple(caches),
+        folders=tuple(folders),
+        seen=tuple(seen),
+        hidden=tuple(hidden),
+        home=home,
+        isolated=profile == ISOLATED,
     )
 
 

@@ -4,6 +4,7 @@ behaviour; only its text is tested, it has not run on a Mac."""
 import os
 from collections.abc import Iterator, Sequence
 
+from codewhale.process.sandbox.landlock import NULL_DEVICES
 from codewhale.process.sandbox.profiles import Confinement, SandboxPlan, Site, cache_folders, private_caches
 from codewhale.protocol.protected import PROTECTED_FILES, PROTECTED_FOLDERS, RULE_FILES
 
@@ -13,6 +14,8 @@ _ESCAPES = {'"': '\\"', "\\": "\\\\"}
 
 
 def seatbelt(argv: Sequence[str], confinement: Confinement, site: Site) -> SandboxPlan:
+    if confinement.isolated:
+        return SandboxPlan((PROGRAM, "-p", _isolated_profile(argv[0], confinement), *argv), {})
     temp = {"TMPDIR": site.temp, "TMP": site.temp, "TEMP": site.temp}
     caches = cache_folders(confinement.caches, site.home, {})
     return SandboxPlan(
@@ -25,6 +28,20 @@ def seatbelt_profile(confinement: Confinement, site: Site, caches: Sequence[str]
     """The profile's text: all may be read, what is named may be written, and later rules win over earlier ones. Rules
     name what is protected by pattern, so that it holds in every folder, in any case, and where nothing stands yet."""
     return "\n".join(_lines(confinement, site, caches)) + "\n"
+
+
+def _isolated_profile(program: str, confinement: Confinement) -> str:
+    """The text of one under which only the program runs, and only what is named is there. Where a path leads is looked
+    up in the folders above, so that what they are may be asked."""
+    paths = (program, *confinement.seen)
+    seen = dict.fromkeys((*map(os.path.realpath, paths), "/usr/lib"))
+    read = (*(f"(subpath {_quoted(path)})" for path in seen), *(f"(literal {_quoted(path)})" for path in NULL_DEVICES))
+    rows = (
+        "(version 1)", "(deny default)", f"(allow process-exec (subpath {_quoted(os.path.realpath(program))}))",
+        "(allow signal (target self))", "(allow sysctl-read)", "(allow file-read-metadata)",
+        f'(allow file-read* (literal "/") {" ".join(read)})', '(allow file-write-data (literal "/dev/null"))',
+    )  # fmt: skip
+    return "\n".join(rows) + "\n"
 
 
 def _lines(confinement: Confinement, site: Site, caches: Sequence[str]) -> Iterator[str]:

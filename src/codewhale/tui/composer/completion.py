@@ -16,7 +16,7 @@ MOST_ROWS = 50
 # While letters still come, files are not looked for.
 DEBOUNCE_SECONDS = 0.06
 ANSWER_SECONDS = 10.0
-_WORD_BEFORE = re.compile(r'(?:(?<=\s)|(?<=[("\'\[])|^)([@$#])("[^"\n]*|[^\s"]*)$')
+_WORD_BEFORE = re.compile(r'(?:(?<=\s)|(?<=[("\'\[])|^)([@$])("[^"\n]*|[^\s"]*)$')
 _COMMAND_LINE = re.compile(r"/(?:[^\W\d_][\w-]*)?(?:[ \t][^\n]*)?$")
 
 
@@ -34,7 +34,6 @@ TRIGGERS = (
     Trigger("/", "commands", line=True),
     Trigger("@", "files", line=False),
     Trigger("$", "skills", line=False),
-    Trigger("#", "memory", line=False),
 )
 
 
@@ -82,8 +81,6 @@ def wanted(text: str, cursor: int) -> CompletionRequest | None:
     if match is None:
         return None
     trigger = next(row for row in TRIGGERS if row.character == match[1])
-    if trigger.character == "#" and match.start() + max(0, len(before) - 1024) > 0:
-        return None
     message = not text.startswith(("/", "!"))
     return CompletionRequest(trigger, match[2].lstrip('"'), cursor - len(match[0]), cursor, message=message)
 
@@ -133,23 +130,18 @@ class PathSource:
 
 
 class SkillSource:
-    """Skills and the like, as the completion of a command names them."""
+    """Skills, as the completion of /skills names them."""
 
-    def __init__(self, commands: CommandSource, names: tuple[str, ...]) -> None:
+    def __init__(self, commands: CommandSource) -> None:
         self._commands = commands
-        self._names = names
 
     async def rows(self, wanted: CompletionRequest, session: str, ask: Ask) -> tuple[tuple[Completion, ...], str]:
-        """What the first of the commands there is would take; nothing where there is none."""
-        known = {row.name for row in await self._commands.known(session, ask)}
-        name = next((name for name in self._names if name in known), "")
-        if not name:
+        if all(row.name != "/skills" for row in await self._commands.known(session, ask)):
             return (), ""
-        choices: tuple[Choice, ...] = tuple(await ask(CompleteCommand(session, f"{name} {wanted.word}")))
-        mark = wanted.trigger.character
+        choices: tuple[Choice, ...] = tuple(await ask(CompleteCommand(session, f"/skills {wanted.word}")))
         # A word of the command's own usage has no detail; a skill says what it is for, and has no capitals.
-        named = [c for c in choices if c.detail and (mark != "$" or c.value == c.value.lower())]
-        rows = [Completion(mark + c.value, c.detail, f"{mark}{c.value} ", wanted.start, wanted.end) for c in named]
+        named = [c for c in choices if c.detail and c.value == c.value.lower()]
+        rows = [Completion(f"${c.value}", c.detail, f"${c.value} ", wanted.start, wanted.end) for c in named]
         return tuple(rows[:MOST_ROWS]), ""
 
 
@@ -158,8 +150,7 @@ def sources() -> dict[str, CompletionSource]:
     return {
         "commands": commands,
         "files": PathSource(),
-        "skills": SkillSource(commands, ("/skills",)),
-        "memory": SkillSource(commands, ("/memory", "/note")),
+        "skills": SkillSource(commands),
     }
 
 

@@ -3,7 +3,6 @@ with it, decides what a key means, and says upward what was sent."""
 
 import asyncio
 import contextlib
-import re
 import time
 from collections.abc import Callable
 from functools import partial
@@ -17,7 +16,7 @@ from textual.widget import Widget
 from textual.widgets import TextArea
 
 from codewhale.display.attachments import IMAGE_BYTES, MOST_CHIPS, AttachmentTooLargeError, Chip
-from codewhale.display.drafts import Draft, HistoryEntry, Parked
+from codewhale.display.drafts import Draft, HistoryEntry, Parked, fact_of
 from codewhale.display.palette import Palette
 from codewhale.display.setup import is_command
 from codewhale.display.text import fit
@@ -55,8 +54,6 @@ _OF_NOTHING = frozenset({"stashed", "former_prompt", "stash_empty", "history_emp
 # Two escapes within this are one wish.
 TWICE_SECONDS = 1.0
 _REMEMBERED = 50
-# One line that begins with #: a heading in a longer message is none, nor is one behind a blank.
-_NOTE = re.compile(r"# +(\S[^\n]{0,1999})\s*")
 Delivery = Literal["turn", "steer", "queue"]
 
 
@@ -72,6 +69,7 @@ class Composer(Widget, can_focus=False):
     Composer.-plan { border: round $cw-link; border-title-color: $cw-link; }
     Composer.-yolo { border: round $cw-error; border-title-color: $cw-error; }
     Composer.-shell { border: round $cw-warning; }
+    Composer.-fact { border: round $cw-success; }
     Composer > Horizontal { height: auto; width: 1fr; }
     """
 
@@ -101,13 +99,6 @@ class Composer(Widget, can_focus=False):
 
     class Continued(Message):
         """Enter where nothing is written and nothing waits."""
-
-    class Noted(Message):
-        """A line to be kept in instructions."""
-
-        def __init__(self, line: str) -> None:
-            super().__init__()
-            self.line = line
 
     class ModeCycled(Message):
         """The next mode is wanted."""
@@ -181,6 +172,10 @@ class Composer(Widget, can_focus=False):
     def _now(self) -> Draft:
         return Draft(self.text.content, self.text.offset_of_cursor, self._chips.chips)
 
+    @property
+    def _fact(self) -> bool:
+        return not self._list and bool(fact_of(self._now))
+
     def _put(self, draft: Draft) -> None:
         self.text.put(draft)
         self._chips.set_chips(draft.chips)
@@ -195,8 +190,10 @@ class Composer(Widget, can_focus=False):
             self._store.save(self._now)
             self._note_mentions(content)
         shell = not self._list and content.startswith("!")
-        self._mark.set_kind(self._list or ("shell" if shell else "command" if is_command(content) else "prompt"))
+        kind = "shell" if shell else "fact" if self._fact else "command" if is_command(content) else "prompt"
+        self._mark.set_kind(self._list or kind)
         self.set_class(shell, "-shell")
+        self.set_class(self._fact, "-fact")
         if content and self._hinted in _OF_NOTHING:
             self._unhint()
         if self.asked and content:
@@ -238,6 +235,7 @@ class Composer(Widget, can_focus=False):
         """What can be done here stands on the edge while nothing else does."""
         if not self._hinted:
             idle = self.idle_hint if not (self._list or self.busy or self.asked or self.text.content) else ""
+            idle = self._words("composer.fact") if self._fact else idle
             self.border_subtitle = Content(idle) if idle else None
 
     def set_mode(self, mode: str) -> None:
@@ -282,12 +280,12 @@ class Composer(Widget, can_focus=False):
             self.hint("too_many_chips", n=MOST_CHIPS)
         elif chip not in self._chips.chips:
             self._chips.set_chips((*self._chips.chips, chip))
-            self._store.save(self._now)
+            self._changed()
 
     def _rubbed(self) -> None:
         if self._chips.chips and not self._list:
             self._chips.set_chips(self._chips.chips[:-1])
-            self._store.save(self._now)
+            self._changed()
 
     def _put_long(self, text: str) -> None:
         """Put a text of any length: what is too long to edit here becomes an attachment."""
@@ -301,7 +299,7 @@ class Composer(Widget, can_focus=False):
 
     def _note_mentions(self, text: str) -> None:
         """Show what becomes of the files that the message names."""
-        if "@" in text and self._store.session and not text.startswith(("/", "!")):
+        if "@" in text and self._store.session and not (self._fact or text.startswith(("/", "!"))):
             look = partial(self._look_at_mentions, text)
             self.run_worker(look, group="mentions", exclusive=True)  # type: ignore[arg-type]
         elif self._chips.is_mounted:
@@ -590,9 +588,9 @@ class Composer(Widget, can_focus=False):
         if gone is not None:
             self._chips.set_chips(tuple(chip for chip in draft.chips if chip.there))
             self.hint("chip_gone", name=gone.name)
-        elif (note := _NOTE.fullmatch(draft.text)) is not None and not draft.chips:
+        elif fact := fact_of(draft):
             self._sent(draft)
-            self.post_message(self.Noted(note[1]))
+            self.post_message(self.Command(f"/memory add workspace {fact}"))
         elif not ordered:
             self._sent(draft)
             self.post_message(self.Sent(draft, delivery))

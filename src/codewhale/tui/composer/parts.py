@@ -24,6 +24,7 @@ MARKS = {
     "prompt": ("\u203a", "accent"),
     "shell": ("\u203a", "warning"),
     "command": ("\u203a", "link"),
+    "fact": ("\u203a", "success"),
     "history": ("?", "link"),
     "stash": ("=", "link"),
 }

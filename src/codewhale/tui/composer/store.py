@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from codewhale.display.attachments import Chip, Folder, chip_of_paste, image_chip, prune, text_chip
-from codewhale.display.drafts import Draft, Drafts, HistoryWalk, Parked, PromptHistory, Stash
+from codewhale.display.drafts import Draft, Drafts, HistoryWalk, Parked, PromptHistory, Stash, fact_of
 from codewhale.lib.text import one_line
 
 
@@ -36,8 +36,11 @@ class ComposerStore:
         At the start what was typed already stays, and what a process that is gone left here comes back."""
         first = not self.session
         self.save(now, sync=True)
+        withheld = bool(self.session) and self.history.withholds(now)
         if workspace and os.path.realpath(workspace) != os.path.realpath(self.workspace):
             self._settle(workspace)
+        if withheld:
+            self._stash.park(now, withheld=True)
         before, self.session = self.session, session
         self._saved = None
         found = self._drafts.load(session)
@@ -57,6 +60,7 @@ class ComposerStore:
 
     def save(self, draft: Draft, *, sync: bool = False) -> None:
         """Keep what stands in the composer."""
+        draft = Draft() if self.history.withholds(draft) else draft
         if draft == self._saved and not sync:
             return
         with self._guarded():
@@ -73,7 +77,10 @@ class ComposerStore:
     def sent(self, draft: Draft) -> None:
         """It was sent: it joins the history, and what was changed on a walk through it is parked."""
         with self._guarded():
-            self.history.add(draft, self.session)
+            self.history.add(draft, self.session, fact=bool(fact_of(draft)))
+            for row in self._stash.rows() if self.history.withholds(draft) else ():
+                if row.draft.text == draft.text:
+                    self._stash.take(row)
         for left in self.walk.end():
             if left != draft:
                 self.park(left)
@@ -81,7 +88,7 @@ class ComposerStore:
     def park(self, draft: Draft) -> None:
         """Put a draft into the stash."""
         with self._guarded():
-            self._stash.park(draft)
+            self._stash.park(draft, withheld=self.history.withholds(draft))
 
     def parked(self) -> list[Parked]:
         """What is in the stash, the latest first."""

@@ -66,6 +66,12 @@ class InsertText(Struct, frozen=True):
     text: str
 
 
+class OfferText(Struct, frozen=True):
+    """Put this into the composer, to be edited and sent; what stands there is put aside."""
+
+    text: str
+
+
 class OpenPath(Struct, frozen=True):
     """Open a file of the workspace in the person's editor, at a line from 1."""
 
@@ -95,4 +101,4 @@ class ShowLine(Struct, frozen=True):
     ok: bool = True
 
 
-Outcome = RunLine | RunAction | OpenScreen | InsertText | OpenPath | Resume | Connected | ShowLine
+Outcome = RunLine | RunAction | OpenScreen | InsertText | OfferText | OpenPath | Resume | Connected | ShowLine

@@ -421,16 +421,4 @@ class YoloScreen(Confirm):
         super().__init__(context, argument or context.words("yolo.means"))
 
 
-class RememberScreen(Confirm):
-    """Where a line that begins with # is kept; `argument` is the line."""
-
-    PANEL = "remember"
-    ROWS = (NO, "workspace", "own")
-
-    def action_choose(self) -> None:
-        chosen = self.list.current
-        where = NO if chosen is None else chosen.key
-        self.dismiss(None if where == NO else RunLine(f"/remember {where} {self.argument}"))
-
-
-SCREENS: dict[str, type[Frame]] = {"leave": LeaveScreen, "yolo": YoloScreen, "remember": RememberScreen}
+SCREENS: dict[str, type[Frame]] = {"leave": LeaveScreen, "yolo": YoloScreen}

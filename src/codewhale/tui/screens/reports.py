@@ -19,9 +19,10 @@ from codewhale.protocol.events import Envelope, ProgressShown
 from codewhale.protocol.ops import CommandOutput, RunCommand, SessionStatus, SessionUsage, UsageView
 from codewhale.protocol.views import ContextView, GetContext, GetDiff, GetTools, ToolsView
 from codewhale.tui.keys import bindings
-from codewhale.tui.screens.context import ScreenContext
+from codewhale.tui.screens.context import OpenScreen, ScreenContext
 from codewhale.tui.screens.frame import Frame
-from codewhale.tui.widgets import Field, Leafed, Page, TagLine
+from codewhale.tui.screens.layers import layer_facts, layer_title
+from codewhale.tui.widgets import INDENT, Field, Leafed, Page, TagLine
 
 MOST_COPIED = 1 << 20
 MOST_FILES = 500
@@ -29,16 +30,22 @@ MOST_ROWS = 20_000
 _WIDTH = 4000
 BAR = 60
 METER, _EDGES = 30, 5
-# What a layer of the context belongs to; all others are the conversation. How each part is drawn, in this order.
+# What a part of the next request belongs to in the bar; all others are the conversation. How each is drawn, in this
+# order.
 _PARTS = {
-    "system text": "system", "tools": "tools", "instruction files": "instructions", "compacted": "memory",
+    "system text": "system", "envelope": "system", "tools": "tools", "skills": "instructions",
+    "repo-constitution": "instructions", "repo-rules": "instructions", "user-memory": "memory",
+    "codemap-wiki": "memory", "compacted": "memory",
 }  # fmt: skip
-LAYERS = ("your messages", "answers", "reasoning", "tool calls", "tool results", "pictures", "from CodeWhale")
+PARTS = (
+    "system text", "skills", "tools", "your messages", "answers", "reasoning", "tool calls", "tool results", "pictures",
+    "from CodeWhale", "relay", "compacted", "envelope",
+)  # fmt: skip
 _FILL = {
     "system": ("█", "accent"), "tools": ("▓", "user"), "instructions": ("█", "warning"), "memory": ("▓", "link"),
     "conversation": ("█", "success"), "free": ("░", "border"), "reserved": ("▒", "muted"),
 }  # fmt: skip
-_NAME, _PART = 24, 20
+_NAME, _PART, _TITLE = 24, 20, 24
 MOST_CALLS = 50
 SOURCES = ("configured", "reported", "catalog", "name", "fallback", "overflow")
 MOST_BARS = 4
@@ -204,6 +211,16 @@ class ContextReport(ReportScreen):
     """The model's window as one bar of what takes it, then the same as a table."""
 
     PANEL = "context"
+    BINDINGS: ClassVar[list[BindingType]] = bindings("context")
+    HINTS: ClassVar[tuple[tuple[str, str], ...]] = (
+        ("pager.down", "frame.move"),
+        ("context.layers", "context.actions"),
+        ("pager.copy", "report.copy"),
+        ("pager.close", "frame.close"),
+    )
+
+    def action_layers(self) -> None:
+        self.dismiss(OpenScreen("layers"))
 
     async def report(self) -> Sequence[Spans] | None:
         view: ContextView | None = await self.ask(self.context.query(GetContext(self.context.session)), "frame.loading")
@@ -237,9 +254,10 @@ class ContextReport(ReportScreen):
         yield named(words("context.last"), words("context.hit", hit=f"{view.last_hit:,}", miss=f"{view.last_miss:,}"))
         billed = words("context.in_out", tokens_in=f"{view.billed_input:,}", tokens_out=f"{view.billed_output:,}")
         yield named(words("context.billed"), billed)
+        yield from self._consists(view)
 
     def _window(self, view: ContextView) -> Iterable[Spans]:
-        """The bar, and a row for each of its parts; those of the conversation stand below it."""
+        """The bar, and a row for each of its parts."""
         parts = _parts(view)
         window, at, width, spans = max(1, view.window, sum(parts.values())), 0, 0, list[Span]()
         whole = max(8, min(BAR, self.app.size.width - _EDGES))
@@ -254,13 +272,25 @@ class ContextReport(ReportScreen):
             if tokens or name not in ("instructions", "memory"):
                 fill, tone = _FILL[name]
                 yield self._row(f"{fill} ", tone, self.words(f"context.part_{name}"), tokens, window)
-            if name == "conversation":
-                for layer, size in view.layers:
-                    if layer not in _PARTS:
-                        known = layer in LAYERS
-                        yield self._row(
-                            "    ", "muted", self.words(f"context.layer_{layer}") if known else flat(layer, 22), size, 0
-                        )
+
+    def _consists(self, view: ContextView) -> Iterable[Spans]:
+        """What the next request consists of, to the byte: the layers of memory, then all the rest."""
+        if not view.bytes:
+            return
+        yield ()
+        yield self._sized(self.words("context.layers"), "bold text", view.bytes, view.used)
+        for row in view.rows:
+            title = layer_title(self.words, row)
+            yield self._sized(title, "text" if row.sent else "muted", row.sent, row.tokens)
+            yield ((INDENT, "muted"), (" · ".join(layer_facts(self.words, row)), "muted"))
+        yield ()
+        for part in view.parts:
+            name = self.words(f"context.layer_{part.name}") if part.name in PARTS else flat(part.name, 40)
+            yield self._sized(name, "text", part.bytes, part.tokens)
+
+    def _sized(self, name: str, tone: str, size: int, tokens: int) -> Spans:
+        said = self.words("context.sized", bytes=f"{size:,}", tokens=f"{tokens:,}")
+        return ((set_cell_size(fit(name, _TITLE), _TITLE), tone), (said, "muted"))
 
     def _row(self, mark: str, tone: str, name: str, tokens: int, window: int) -> Spans:
         share = f"{100 * tokens / window:>4.0f} %" if window else ""
@@ -273,13 +303,12 @@ class ContextReport(ReportScreen):
 
 
 def _parts(view: ContextView) -> dict[str, int]:
-    """The tokens of each part of the window. The layers are estimates: they are drawn to fill what is used."""
-    known = sum(tokens for _, tokens in view.layers)
-    rate = view.used / known if known else 0.0
+    """The tokens of each part of the window."""
     parts = dict.fromkeys(_FILL, 0)
-    for name, tokens in view.layers:
-        parts[_PARTS.get(name, "conversation")] += int(tokens * rate)
-    if not known:
+    sizes = [*((row.name, row.tokens) for row in view.rows), *((part.name, part.tokens) for part in view.parts)]
+    for name, tokens in sizes:
+        parts[_PARTS.get(name, "conversation")] += tokens
+    if not view.parts:
         parts["conversation"] = view.used
     parts["reserved"] = view.reserved
     parts["free"] = max(0, view.window - view.reserved - view.used)

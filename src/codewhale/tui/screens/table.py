@@ -8,13 +8,14 @@ if TYPE_CHECKING:
     from codewhale.tui.asking.approval import ApprovalCard
     from codewhale.tui.asking.question import QuestionCard
     from codewhale.tui.composer.outside import EditorResult
+    from codewhale.tui.proposals import ProposalsLine
     from codewhale.tui.screens.frame import Frame
     from codewhale.tui.screens.reports import ProgressPanel
 
 SCREENS = (
-    "agents", "config", "console", "context", "cost", "diff", "firstrun", "help", "jobs", "keys", "leave", "login",
-    "models", "palette", "providers", "remember", "report", "restore", "rewind", "rewind_parts", "sessions", "tools",
-    "undo", "yolo",
+    "agents", "config", "console", "context", "cost", "diff", "firstrun", "help", "jobs", "keys", "layers", "leave",
+    "login", "memory", "models", "palette", "providers", "report", "restore", "rewind", "rewind_parts", "sessions",
+    "tools", "undo", "yolo",
 )  # fmt: skip
 
 
@@ -42,6 +43,10 @@ def load(name: str) -> "type[Frame]":
             from codewhale.tui.screens.config import ConfigScreen
 
             return ConfigScreen
+        case "memory" | "layers":
+            from codewhale.tui.screens.memory import SCREENS as memory
+
+            return memory[name]
         case "undo" | "restore":
             from codewhale.tui.screens.undo import SCREENS as undo
 
@@ -54,7 +59,7 @@ def load(name: str) -> "type[Frame]":
             from codewhale.tui.screens.firstrun import SCREENS as connecting
 
             return connecting[name]
-        case "leave" | "yolo" | "remember":
+        case "leave" | "yolo":
             from codewhale.tui.screens.frame import SCREENS as questions
 
             return questions[name]
@@ -79,6 +84,12 @@ def progress_panel() -> "type[ProgressPanel]":
     from codewhale.tui.screens.reports import ProgressPanel
 
     return ProgressPanel
+
+
+def proposals_line() -> "type[ProposalsLine]":
+    from codewhale.tui.proposals import ProposalsLine
+
+    return ProposalsLine
 
 
 def text_editor() -> "Callable[..., Awaitable[EditorResult]]":

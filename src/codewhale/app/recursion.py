@@ -1,0 +1,57 @@
+"""The parts that recursive sessions consist of, imported and built when there is one."""
+
+from collections.abc import Callable
+from contextlib import AsyncExitStack
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from codewhale.agent.engine import Engine
+from codewhale.app.settings import RlmTable
+from codewhale.config import Config
+from codewhale.process.artifacts import ArtifactStore
+from codewhale.protocol.events import ValueKept
+from codewhale.protocol.handles import VarHandle
+from codewhale.protocol.ports import Completer
+
+if TYPE_CHECKING:
+    from codewhale.rlm.sessions import RecursiveSessions
+
+
+class RecursionParts:
+    """`home` is CODEWHALE_HOME; `parts` gives the engine and who asks models."""
+
+    def __init__(
+        self,
+        home: str,
+        config: Config,
+        artifacts: ArtifactStore,
+        parts: Callable[[], tuple[Engine, Completer]],
+        closers: AsyncExitStack,
+    ) -> None:
+        self._home = home
+        self._config = config
+        self._artifacts = artifacts
+        self._parts = parts
+        self._closers = closers
+
+    @cached_property
+    def sessions(self) -> "RecursiveSessions":
+        from codewhale.rlm.answers import AnswerStore
+        from codewhale.rlm.model import QueryLimits
+        from codewhale.rlm.sessions import RecursiveSessions
+
+        engine, completer = self._parts()
+        table = self._config.section("rlm", RlmTable)
+        limits = QueryLimits(table.sub_queries, table.round_queries)
+        sessions = RecursiveSessions(completer, self._artifacts, AnswerStore(self._home), self._keep, limits)
+        self._closers.push_async_callback(sessions.aclose)
+        engine.on_close(sessions.ended)
+        return sessions
+
+    def _keep(self, owner: str, session: str, base: str, value: Any) -> VarHandle:
+        from codewhale.rlm.handles import keep_value
+
+        conversation = self._parts()[0].session(owner)
+        handle = keep_value(self._artifacts, conversation.state.values, session, base, value)
+        conversation.emit(ValueKept(handle))
+        return handle

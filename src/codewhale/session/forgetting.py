@@ -1,0 +1,44 @@
+"""Texts that the person has cleared from memory: what later requests say in their place."""
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator
+
+import msgspec
+
+from codewhale.protocol.events import Event, KnownEvent, TextForgotten, UnknownEvent
+from codewhale.protocol.marks import inert
+
+REMOVED = "[removed from memory by the user]"
+SHORTEST = 12  # characters; shorter ones are removed where they stand as an item of a list alone
+_NESTING = 4  # arguments are JSON in JSON, and a result may quote them
+_DECODER = msgspec.json.Decoder(KnownEvent)
+
+
+def forget(events: Iterable[Event], texts: Iterable[str]) -> Iterator[Event]:
+    """The events as if these texts had never been said; one that holds none is the same object."""
+    pattern = _pattern(texts)
+    for event in events:
+        if pattern is None or isinstance(event, UnknownEvent | TextForgotten):
+            yield event
+            continue
+        encoded = msgspec.json.encode(event).decode()
+        clean = pattern.sub(REMOVED, encoded)
+        yield event if clean == encoded else _DECODER.decode(clean)
+
+
+def holder(texts: Iterable[str]) -> Callable[[str], bool]:
+    """What tells whether one of these texts stands in another, which may be JSON."""
+    pattern = _pattern(texts)
+    return lambda text: pattern is not None and pattern.search(text) is not None
+
+
+def _pattern(texts: Iterable[str]) -> re.Pattern[str] | None:
+    ways = dict[str, None]()
+    for text in texts:
+        written = {text.strip(), inert(text.strip())} - {""}
+        for _ in range(_NESTING):
+            for value in written:
+                ways[rf"(?<=- ){re.escape(value)}(?=[\\\"\n]| \()" if len(text) < SHORTEST else re.escape(value)] = None
+            written = {json.dumps(value, ensure_ascii=ascii)[1:-1] for value in written for ascii in (True, False)}
+    return re.compile("|".join(sorted(ways, key=len, reverse=True))) if ways else None
