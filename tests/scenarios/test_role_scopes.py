@@ -16,6 +16,7 @@ from support.goodcalls import GOOD
 
 CATALOG = Catalog.load()
 AGENTS = ("agent_open", "agent_eval", "agent_close", "tool_agent")
+RECURSIVE = ("rlm_session_objects", "rlm_open", "rlm_eval", "rlm_configure", "rlm_close")
 # Role -> the effects that its calls may have, and the tools that it may not call all the same.
 ROLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "general": ("reads writes executes network", ()),
@@ -24,7 +25,7 @@ ROLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "review": ("reads", AGENTS),
     "implementer": ("reads writes executes network", ()),
     "verifier": ("reads executes", ()),
-    "tool_agent": ("reads writes executes network", AGENTS),
+    "tool_agent": ("reads writes executes network", (*AGENTS, *RECURSIVE)),
     "custom": ("reads writes executes network", tuple(set(CATALOG.names()) - {"read_file", "tool_search_tool_regex"})),
 }
 FACTS = {"fim": "completions", "fast_model": "deepseek-v4-flash"}

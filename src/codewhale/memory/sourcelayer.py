@@ -27,7 +27,7 @@ class SourceLayer:
         notes = [fault] if fault else []
         notes += [f"{counted(addresses, 'address')} {NO_SERVER}"] if addresses else []
         notes += [f"{counted(missing, 'source')} cannot be read"] if missing else []
-        notes += ["read where they are; opening one as a recursive session is not part of this version"]
+        notes += ["read where they are; rlm_open opens one by its name"]
         return LayerRow(
             name=self.name,
             title="Attached sources",

@@ -86,7 +86,7 @@ class RlmTools:
         self._session = session
         self._asker = asker
 
-    @tool("rlm_session_objects", effects=(), parallel=True)
+    @tool("rlm_session_objects", effects={Effect.READS}, parallel=True)
     async def rlm_session_objects(self, args: RlmSessionObjects, call: CallContext) -> ToolResult:
         """List what of this conversation rlm_open can open: session facts, system text, transcript, the user's latest
         message, single messages. Returns cards: id, kind, title, length, preview_500, sha256. Thoughts appear as size

@@ -28,10 +28,11 @@ NOTES = {
     "# symbols in # files": "symbols",
     "not indexed yet": "no_index",
     "the first search builds the index": "index",
-    "this version has no recursive sessions": "no_rlm",
+    "# answers": "answers",
+    "no answer is kept yet": "no_answers",
     "this version promotes no lessons": "no_lessons",
     "read where they are": "external",
-    "opening one as a recursive session is not part of this version": "no_opening",
+    "rlm_open opens one by its name": "opening",
 }
 _NUMBER = re.compile(r"\d[\d,]*")
 
