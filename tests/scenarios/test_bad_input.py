@@ -72,6 +72,15 @@ EXTRA: dict[str, list[dict[str, Any]]] = {
     "git_blame": [{"path": "a.txt", "rev": "--output=x"}, {"path": "a.txt", "rev": "a b"}],
     "git_log": [{"since": "no date"}, {"until": "--output=x"}],
     "git_show": [{"rev": "--output=x"}, {"rev": "HEAD\n"}],
+    "handle_read": [
+        {"handle": "notes/final_9", "count": True},
+        {"handle": "art_0123456789abcdef", "count": True},
+        {"handle": "notes/final_0", "count": True, "introspect": True},
+        {"handle": "notes/final_0", "count": True, "sha256": "0" * 64},
+        {"handle": "notes/final_0", "jsonpath": "$.a"},
+        {"handle": "notes/final_0", "slice": {"start": 9, "end": 3}},
+        {"handle": "notes/final_0", "range": {"start": 9, "end": 3}},
+    ],
     "read_file": [{"path": "a.txt", "pages": "1"}],
     "request_user_input": [{"questions": [GOOD["request_user_input"]["questions"][0]] * 2}],
     "retrieve_tool_result": [
@@ -218,7 +227,7 @@ async def refused(
         (home / "skills/house/SKILL.md").write_text("---\nname: house\ndescription: Rules of the house\n---\nKnock.\n")
     async with harness(home, space, model, facts=FACTS, window=window) as stage:
         events = await stage.turn("Go.")
-    assert ending(events).status == "done"
+    assert ending(events).status == "done", ending(events)
     found = results(events)[len(READY[tool]) :]
     bad, good = found[: len(calls)], found[len(calls) :]
     assert {path for path, _ in model.before.items() ^ model.after.items()} == changed
@@ -333,7 +342,8 @@ def understood(tool: str, raw: object) -> bool:
     if raw == '"x"':
         return reads(tool) and len(required) == 1
     if raw == '{"path": "a"':
-        return ("path" in properties and set(required) <= {"path"}) or tool == "run_tests"
+        alone = "path" in properties and set(required) <= {"path"}
+        return alone or tool in ("run_tests", "rlm_session_objects")
     return raw in ("{'a': 1}", '{"a":1}}') and reads(tool) and not properties
 
 
@@ -400,10 +410,9 @@ async def test_a_file_that_does_not_parse_is_a_result_and_no_fault(home: Path, l
 
 
 WITHOUT_WORKSPACE = {
-    "agent_eval", "checklist_add", "checklist_list", "checklist_write", "diagnostics", "memory_search", "note",
-    "remember", "request_user_input",
-    "retrieve_tool_result", "rlm_session_objects", "tool_search_tool_bm25", "tool_search_tool_regex", "update_plan",
-    "validate_data",
+    "agent_eval", "checklist_add", "checklist_list", "checklist_write", "diagnostics", "handle_read", "memory_search",
+    "note", "remember", "request_user_input", "retrieve_tool_result", "rlm_session_objects", "tool_search_tool_bm25",
+    "tool_search_tool_regex", "update_plan", "validate_data",
 }  # fmt: skip
 
 

@@ -57,7 +57,7 @@ PARAMETERS: dict[str, Any] = {
 RIGHT = {"place": {"lat": 1.5, "lon": 2}, "when": {"kind": "wind", "speed": 5}, "unit": "metric", "note": None}
 SEARCH = {
     "name": "tool_search_tool_bm25",
-    "arguments": {"query": "alarm for the weather, wind or rain", "max_results": 1},
+    "arguments": {"query": "alarm for the wind", "max_results": 1},
 }
 
 

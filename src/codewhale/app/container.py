@@ -127,7 +127,12 @@ class Container:
         self.memory = MemoryParts(place.home, clock, hidden, self._layer_sources)
         self.relays = RelayParts(place.home, clock, lambda: (self.engine, self.session_factory), self.redact)
         self.recursion = RecursionParts(
-            place.home, config, self.artifacts, lambda: (self.engine, self.services.completer), self.closers
+            place.home,
+            config,
+            self.artifacts,
+            lambda: (self.engine, self.services.completer),
+            self.closers,
+            self.sessions,
         )
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)

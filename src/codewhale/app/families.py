@@ -147,6 +147,11 @@ def _tools_of_the_work(app: Container, key: str) -> object:
             from codewhale.tools.memory import MemoryTools
 
             return MemoryTools(app.memory.facts, app.memory.waiting, app.engine.session, app.redact)
+        case "handles":
+            from codewhale.tools.handles import HandleTools
+
+            values = lambda session: app.engine.session(session).state.values  # noqa: E731
+            return HandleTools(app.artifacts, values, app.recursion.transcript)
         case "rlm":
             from codewhale.tools.rlm import RlmTools
 

@@ -9,9 +9,11 @@ from codewhale.agent.engine import Engine
 from codewhale.app.settings import RlmTable
 from codewhale.config import Config
 from codewhale.process.artifacts import ArtifactStore
+from codewhale.protocol.children import agent_id
 from codewhale.protocol.events import ValueKept
 from codewhale.protocol.handles import VarHandle
 from codewhale.protocol.ports import Completer
+from codewhale.session.store import SessionStore
 
 if TYPE_CHECKING:
     from codewhale.rlm.sessions import RecursiveSessions
@@ -27,12 +29,14 @@ class RecursionParts:
         artifacts: ArtifactStore,
         parts: Callable[[], tuple[Engine, Completer]],
         closers: AsyncExitStack,
+        store: SessionStore,
     ) -> None:
         self._home = home
         self._config = config
         self._artifacts = artifacts
         self._parts = parts
         self._closers = closers
+        self._store = store
 
     @cached_property
     def sessions(self) -> "RecursiveSessions":
@@ -47,6 +51,14 @@ class RecursionParts:
         self._closers.push_async_callback(sessions.aclose)
         engine.on_close(sessions.ended)
         return sessions
+
+    def transcript(self, owner: str, agent: str) -> str | None:
+        """What a sub-agent and its tools said, as JSON lines; None where `owner` has opened none of this id."""
+        from codewhale.session.objects import transcript_of
+
+        children = self._parts()[0].session(owner).state.children
+        session = next((one for one in children if agent_id(one) == agent), None)
+        return None if session is None else transcript_of(one.event for one in self._store.read(session))
 
     def _keep(self, owner: str, session: str, base: str, value: Any) -> VarHandle:
         from codewhale.rlm.handles import keep_value

@@ -1,7 +1,6 @@
 """Recursive sessions by name: each a kernel over one source, opened, run in rounds, configured and closed."""
 
 import asyncio
-import hashlib
 import os
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from codewhale.protocol.handles import VarHandle
 from codewhale.protocol.ports import Completer
 from codewhale.rlm.answers import AnswerStore
 from codewhale.rlm.fanout import Answer, SubQueries
+from codewhale.rlm.handles import session_id
 from codewhale.rlm.model import (
     IDLE_SECONDS,
     MOST_QUERIES,
@@ -51,7 +51,7 @@ class RecursiveSession:
     def __init__(self, name: str, source: SourceFile, queries: SubQueries, owner: str, number: int) -> None:
         self.name = name
         self.owner = owner
-        self.id = "rlm:" + hashlib.sha256(f"{owner}/{name}/{number}".encode()).hexdigest()[:12]
+        self.id = session_id(owner, name, number)
         self.source = source
         self.queries = queries
         self.opened = time.time()

@@ -4,7 +4,7 @@ Thoughts stand in them as their size and hash alone, large results with their be
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -13,7 +13,7 @@ from msgspec import Struct
 from codewhale.protocol.events import CallFinished, Event, MessageAdded
 from codewhale.protocol.messages import Message, Reasoning, Text, ToolCall
 from codewhale.session.session import Session
-from codewhale.session.standing import of_conversation
+from codewhale.session.standing import of_conversation, standing
 
 ACTIVE = "session://active/"
 _LONG_RESULT, _BEGINNING = 2_000, 500
@@ -50,7 +50,7 @@ def session_objects(session: Session) -> Iterator[SessionObject]:
     yield SessionObject(f"{ACTIVE}session", "session", "Facts of this session", _json(facts))
     if state.header is not None:
         yield SessionObject(f"{ACTIVE}system_prompt", "system_prompt", "System text", state.header.system)
-    whole = "".join(f"{_json(entry)}\n" for entry in entries)
+    whole = _written(entries)
     yield SessionObject(f"{ACTIVE}transcript", "transcript", f"Transcript, {len(entries)} entries (JSON lines)", whole)
     said = [entry for entry in entries if entry["role"] == "user"]
     if said:
@@ -58,6 +58,11 @@ def session_objects(session: Session) -> Iterator[SessionObject]:
     for number, entry in enumerate(entries):
         text = entry.get("text") or _json(entry)
         yield SessionObject(f"{ACTIVE}messages/{number}", "message", f"{entry['role']}, entry {number}", text)
+
+
+def transcript_of(events: Iterable[Event]) -> str:
+    """The transcript that the events of a log make, as JSON lines."""
+    return _written([entry for event in standing(events) for entry in _entry(event)])
 
 
 def object_cards(session: Session) -> tuple[list[ObjectCard], int]:
@@ -89,6 +94,10 @@ def _entry(event: Event) -> Iterator[dict[str, Any]]:
             else:
                 cut = {"content": None, "chars": len(content), "sha256": _sha(content), "preview": content[:_BEGINNING]}
                 yield {**row, **cut}
+
+
+def _written(entries: list[dict[str, Any]]) -> str:
+    return "".join(f"{_json(entry)}\n" for entry in entries)
 
 
 def _message(message: Message) -> dict[str, Any]:

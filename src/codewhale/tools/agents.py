@@ -221,7 +221,7 @@ def _projection(view: ChildView) -> dict[str, Any]:
         "status": view.status,
         "terminal": view.over,
         "context_mode": "forked" if view.forked else "fresh",
-        "transcript_handle": {"kind": "var_handle", "session": f"agent:{view.id}", "name": "transcript"},
+        "transcript_handle": {"kind": "var_handle", "session_id": f"agent:{view.id}", "name": "transcript"},
         "snapshot": {
             "agent_type": view.role,
             "objective": one_line(view.objective, 240),

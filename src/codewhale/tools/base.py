@@ -153,12 +153,13 @@ def _canonical(node: Any, components: dict[str, Any]) -> Any:
         return [_canonical(item, components) for item in node]
     if not isinstance(node, dict):
         return node
-    if "$ref" in node:
-        return _canonical(components[node["$ref"][2:]], components)
     if "anyOf" in node:
         options = [option for option in node["anyOf"] if option.get("type") != "null"]
         rest = {key: value for key, value in node.items() if key != "anyOf"}
         node = {**rest, **(options[0] if len(options) == 1 else {"anyOf": options})}
+    if "$ref" in node:
+        said = {key: value for key, value in node.items() if key != "$ref"}
+        return _canonical({**components[node["$ref"][2:]], **said}, components)
     out = {key: _canonical(value, components) for key, value in sorted(node.items()) if key != "title"}
     if out.get("default", 0) in (None, [], (), {}, ""):
         del out["default"]

@@ -16,8 +16,9 @@ from codewhale.tui.input import HELD_KEYS, is_letter
 
 # Plane 16 is for private use: nothing that a person writes stands there.
 _BASE = 0x100000
-_TAGS = range(0xE0000, 0xE0080)
-_TAG_BASE = 0x10F000
+# Invisible characters beyond 0xFFFD, in the places of surrogates and of characters for private use.
+_FAR = (*range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B), *range(0xE0000, 0xE1000))
+_FAR_BASE = 0x10D800
 _HELD = re.compile("[\U00100000-\U0010fffd]")
 _LONE = re.compile("[\ud800-\udfff]")
 _DOT = "\u00b7"
@@ -75,13 +76,15 @@ def drawn(held: str) -> str:
 
 def _private(char: str) -> str:
     code = ord(char)
-    return chr(_TAG_BASE + code - _TAGS.start) if code in _TAGS else chr(_BASE + code)
+    if code <= 0xFFFD:
+        return chr(_BASE + code)
+    return chr(_FAR_BASE + _FAR.index(code)) if code in _FAR else "\ufffd"
 
 
 def _public(char: str) -> str:
     code = ord(char)
-    if _TAG_BASE <= code < _TAG_BASE + len(_TAGS):
-        return chr(_TAGS.start + code - _TAG_BASE)
+    if _FAR_BASE <= code < _FAR_BASE + len(_FAR):
+        return chr(_FAR[code - _FAR_BASE])
     return chr(code - _BASE)
 
 
