@@ -57,11 +57,14 @@ class Harness:
         session: str = await self.client.submit(OpenSession(workspace=str(self.workspace), **fields))
         return session
 
-    async def turn(self, text: str, session: str = "", limits: Limits | None = None) -> list[Event]:
-        """Send a message (to a new session when none is given) and return the turn's events to its end."""
+    async def turn(
+        self, text: str, session: str = "", limits: Limits | None = None, seconds: float = _DEADLINE
+    ) -> list[Event]:
+        """Send a message (to a new session when none is given) and return the turn's events to its end. Raises
+        TimeoutError after `seconds`."""
         session = session or await self.open(limits=limits or Limits())
         events = self.client.events(session, from_seq=-1)
-        waiting = asyncio.ensure_future(collect(events))
+        waiting = asyncio.ensure_future(collect(events, seconds))
         await asyncio.sleep(0)
         await self.client.submit(SendMessage(session, text))
         return [envelope.event for envelope in await waiting]

@@ -63,6 +63,10 @@ def test_each_place_that_starts_a_program_says_how_it_is_held() -> None:
     assert launches() == table
 
 
+# All that -I does but for one: the order of sets in a kernel is set by its environment, and alike in each.
+KERNEL = ("src/codewhale/rlm/process.py", ["'-s'", "'-P'", "'-S'"])
+
+
 def test_our_own_interpreter_is_started_in_one_way() -> None:
     named = {
         source.path.removeprefix("src/codewhale/")
@@ -79,6 +83,7 @@ def test_our_own_interpreter_is_started_in_one_way() -> None:
         and node.elts
         and ast.unparse(node.elts[0]) in ("sys.executable", "interpreter()", "os.path.realpath(sys.executable)")
         and [ast.unparse(word) for word in node.elts[1:3]] != ["'-I'", "'-S'"]
+        and (source.path, [ast.unparse(word) for word in node.elts[1:4]]) != KERNEL
     ]
     assert flags == []
 

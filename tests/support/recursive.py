@@ -35,8 +35,8 @@ async def rounds(
 ) -> tuple[list[dict[str, Any]], Models, list[Event]]:
     """The results of calls, as objects (a failed one as {"error": text}), with the models and all events."""
     models = Models(calls, answer)
-    async with harness(home, workspace, [models] * 500) as stage:
-        events = await stage.turn("Go")
+    async with harness(home, workspace, models) as stage:
+        events = await stage.turn("Go", seconds=900)
     finished = [event for event in events if isinstance(event, CallFinished)]
     return [parsed(event) for event in finished], models, events
 

@@ -31,6 +31,8 @@ CANCEL_SECONDS = 0.2
 START_SECONDS = 30.0
 _FILES = 64
 _OUTPUT = 4096
+# As -I would have it, but that sets have one order in every kernel.
+_ENVIRONMENT = {"PYTHONHASHSEED": "0", "PYTHONPATH": "", "PYTHONHOME": ""}
 _SEALED = SeccompFilter(bare=True, isolated=True, sealed=True)
 
 Answer = Callable[[int, Answered], Awaitable[None]]
@@ -101,7 +103,8 @@ class KernelProcess:
         sealed = build_filter(_SEALED).hex() if sys.platform == "linux" and machine_known() else ""
         self = cls()
         launch = Launch(
-            argv=(interpreter(), "-I", "-S", "-B", program, real, sealed),
+            argv=(interpreter(), "-s", "-P", "-S", "-B", program, real, sealed),
+            env=_ENVIRONMENT,
             cwd="/",
             profile=ISOLATED if confined else NONE,
             allowances=(f"read:{program}", f"read:{real}") if confined else (),
