@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 from codewhale.protocol.events import CallFinished, RequestSent, ValueKept
+from codewhale.protocol.modes import Authority
+from codewhale.protocol.ops import RunCommand
 from codewhale.testing import harness
 from support.recursive import Models, evaluated, opened, parsed, rounds
 
@@ -198,3 +200,46 @@ async def test_a_name_is_taken_once_and_there_are_eight(home: Path, workspace: P
     results, _, _ = await rounds(home, workspace, calls)
     assert "named 's' is open" in results[1]["error"] and "8 recursive sessions are open" in results[-1]["error"]
     assert all("id" in one for one in results[2:-1])
+
+
+async def test_an_output_too_large_for_the_window_names_the_call_that_opens_it(home: Path, workspace: Path) -> None:
+    written(workspace, "".join(f"{n} needle\n" for n in range(20_000)), "big.txt")
+    found: list[CallFinished] = []
+
+    def root(request: dict[str, Any]) -> dict[str, Any]:
+        results = [one["content"] for one in request["messages"] if one["role"] == "tool"]
+        if not results:
+            return {"calls": [{"name": "exec_shell", "arguments": {"command": "cat big.txt"}}]}
+        if len(results) == 1:
+            (arguments,) = re.findall(r"rlm_open (\{.*?\})", results[0])
+            return {"calls": [{"name": "rlm_open", "arguments": {**json.loads(arguments), "name": "s"}}]}
+        if len(results) == 2:
+            return {"calls": [{"name": "rlm_eval", "arguments": {"name": "s", "code": "finalize(len(SOURCE))"}}]}
+        return {"text": "Done."}
+
+    async with harness(home, workspace, root, window=32_000) as stage:
+        found = [event for event in await stage.turn("Go") if isinstance(event, CallFinished)]
+    assert len(found) == 3, [one.content[-900:] for one in found]
+    card, result = parsed(found[1]), parsed(found[2])
+    assert card["type"] == "output" and result["final_value"] == card["length"] > 200_000
+
+
+async def test_an_output_that_the_window_holds_names_no_session(home: Path, workspace: Path) -> None:
+    written(workspace, "".join(f"{n} needle\n" for n in range(20_000)), "big.txt")
+    calls = [{"calls": [{"name": "exec_shell", "arguments": {"command": "cat big.txt"}}]}, {"text": "ok"}]
+    async with harness(home, workspace, calls) as stage:
+        (found,) = [event for event in await stage.turn("Go") if isinstance(event, CallFinished)]
+    assert "retrieve_tool_result" in found.content and "rlm_open" not in found.content
+
+
+async def test_an_attached_source_opens_by_its_name(home: Path, workspace: Path, tmp_path: Path) -> None:
+    (tmp_path / "beside").mkdir()
+    place = written(tmp_path / "beside", "one\ntwo\n", "rivers.txt")
+    models = Models([opened("rivers"), evaluated("finalize(SOURCE)")], errors)
+    async with harness(home, workspace, models) as stage:
+        session = await stage.open(authority=Authority.PERSON)
+        done = await stage.client.submit(RunCommand(session, f"/context attach {place} as rivers"))
+        assert done.ok, done.text
+        events = await stage.turn("Go", session)
+    found = [parsed(event) for event in events if isinstance(event, CallFinished)]
+    assert found[1]["final_value"] == "one\ntwo\n", found

@@ -230,9 +230,10 @@ class ToolCallRunner:
         """Cut what the model reads to what it may take, and say what follows from the result."""
         # What a model fetches back on purpose, within that tool's own cap, is not cut and kept once more.
         fetches = call.spec is not None and call.spec.fetches
-        limit = FETCH_LIMIT if fetches else inline_limit(session.provider.model.window)
-        kept = next((update.sha256 for update in _updates(result, OutputKept)), None)
-        content, cut = self._outputs.fit(session.id, call.id, _announced(call, result), limit, kept)
+        window = session.provider.model.window
+        limit = FETCH_LIMIT if fetches else inline_limit(window)
+        kept = next(iter(_updates(result, OutputKept)), None)
+        content, cut = self._outputs.fit(session.id, call.id, _announced(call, result), limit, kept, window)
         programs = {"changed_files": len(call.changed)} if call.changed else {}
         metadata = {**result.metadata, **programs, **cut, **_named(call), **_repaired(call)}
         call.ms = call.clock.ms

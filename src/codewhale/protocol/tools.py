@@ -153,7 +153,10 @@ class NotRun(Struct, frozen=True, tag=True):
 
 
 class OutputKept(Struct, frozen=True, tag=True):
-    sha256: str  # of the artifact that holds all that the call's program printed
+    """The artifact that holds all that the call's program printed, and its size."""
+
+    sha256: str
+    bytes: int = 0
 
 
 class SandboxRefusal(Struct, frozen=True, tag=True):

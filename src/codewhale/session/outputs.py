@@ -10,6 +10,7 @@ import msgspec
 
 from codewhale.lib.text import head_tail, one_line, scrub_surrogates
 from codewhale.protocol.errors import SessionError, ToolError
+from codewhale.protocol.tools import OutputKept
 from codewhale.session.redaction import Redactor
 
 INLINE_LIMIT = 16_384
@@ -17,7 +18,9 @@ INLINE_LIMIT_LARGE = 49_152
 LARGE_WINDOW = 500_000
 FETCH_LIMIT = 262_144
 _LONGEST_CALL = 8000
-_NOTICE = 256
+_NOTICE = 320
+_LARGE_SHARE = 0.3
+_BYTES_A_TOKEN = 4
 
 
 class Keeper(Protocol):
@@ -44,14 +47,15 @@ class Outputs:
         self._of = of or (lambda session: redactor)
 
     def fit(
-        self, session: str, call_id: str, text: str, limit: int, kept: str | None = None
+        self, session: str, call_id: str, text: str, limit: int, kept: OutputKept | None = None, window: int = 0
     ) -> tuple[str, dict[str, object]]:
         """`text` within `limit` bytes and the metadata that says what was cut: artifact_id, artifact_sha256,
         artifact_bytes, omitted_bytes; empty when nothing was. Where the whole cannot be kept, head and tail are all
-        there is: `kept` False and `keep_error`. The call's id stands for `kept`, the sha256 of all that its
-        program printed, where the tool has kept that, else for `text`."""
+        there is: `kept` False and `keep_error`. The call's id stands for `kept`, all that its program
+        printed, where the tool has kept that, else for `text`. What is larger than 30 % of a `window` of so many
+        tokens is better worked on than read: then the notice names rlm_open."""
         if kept is not None:
-            self._keeper.remember(session, call_id, kept)
+            self._keeper.remember(session, call_id, kept.sha256)
         clean = self._of(session).text(scrub_surrogates(text))
         data = clean.encode()
         if len(data) <= limit:
@@ -68,6 +72,10 @@ class Outputs:
                 self._keeper.remember(session, call_id, sha)
             ref = f"art_{sha[:16]}"
             way = f'to read them call retrieve_tool_result {{"ref": "{ref}", "mode": "lines", "lines": "1-200"}}'
+            whole = kept if kept is not None and kept.bytes > len(data) else OutputKept(sha, len(data))
+            if 0 < window < whole.bytes / (_BYTES_A_TOKEN * _LARGE_SHARE):
+                opening = f'{{"session_object": "art_{whole.sha256[:16]}"}}'
+                way += f", to work by code on all of the {whole.bytes} bytes rlm_open {opening}"
             metadata = {"artifact_id": ref, "artifact_sha256": sha, "artifact_bytes": len(data)}
             metadata["omitted_bytes"] = omitted
         middle = f"[... {omitted} of {len(data)} bytes left out here; {way} ...]"

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import re
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
@@ -20,6 +21,7 @@ from codewhale.workspace.files import Workspaces
 
 _PREVIEW = 1_000
 _VALUE = 2_000
+_CUT = re.compile(r"art_([0-9a-f]{8,64})")
 _SOURCES = ("file_path", "content", "session_object")
 Name = Annotated[str, Doc("The session's name or id, as rlm_open gave it.", min_length=1, max_length=100)]
 
@@ -34,7 +36,7 @@ class RlmOpen(Args, frozen=True):
     name: Annotated[str, Doc("A short name; left out: made from the source.", max_length=48)] | None = None
     file_path: Annotated[str, Doc("A file of the workspace, or an attached source by its name.")] | None = None
     content: Annotated[str, Doc(f"The text itself, at most {CONTENT_CHARS:,} characters.")] | None = None
-    session_object: Annotated[str, Doc("An id of rlm_session_objects: session://active/transcript.")] | None = None
+    session_object: Annotated[str, Doc("An id of rlm_session_objects, or art_... of a cut output.")] | None = None
 
 
 class RlmEval(Args, frozen=True):
@@ -52,7 +54,7 @@ class RlmConfigure(Args, frozen=True):
     sub_query_timeout_secs: Annotated[int, Doc("Seconds for one sub-query (120).", ge=1, le=600)] | None = None
     sub_rlm_max_depth: Annotated[int, Doc("How deep sub_rlm may go (1).", ge=0, le=MOST_DEPTH)] | None = None
     share_session: Annotated[bool, Doc("Let your sub-agents use this session.")] | None = None
-    round_seconds: Annotated[int, Doc("Seconds for one rlm_eval (180).", ge=10, le=1800)] | None = None
+    round_seconds: Annotated[int, Doc("Seconds for one rlm_eval (180).", ge=10, le=540)] | None = None
     temperature: Annotated[float, Doc("Of the model that is asked.", ge=0, le=2)] | None = None
     max_tokens: Annotated[int, Doc("Of one answer (4096).", ge=16, le=32_768)] | None = None
     max_sub_queries: (
@@ -206,6 +208,10 @@ class RlmTools:
             space = self._workspaces.of(call)
             return await asyncio.to_thread(_real_file, space.open(value)), "file"
         text = value
+        if kind == "session_object" and (cut := _CUT.fullmatch(value.strip())):
+            outputs = await asyncio.to_thread(self._workspaces.artifacts.find, cut[1])
+            if len(outputs) == 1:
+                return self._workspaces.artifacts.path(outputs[0]), "output"
         if kind == "session_object":
             objects = await asyncio.to_thread(
                 lambda: {one.id: one for one in session_objects(self._session(call.session))}

@@ -140,7 +140,7 @@ class TaskShellTools:
         if kept is not None:
             data |= {"log_artifact_id": kept.ref, "log_artifact_sha256": kept.sha256, "log_bytes": kept.bytes}
         evidence = _told(record, args.command, kept.ref if kept is not None else "", bool(spec.tree))
-        return _with(result, evidence, data, *([] if kept is None else [OutputKept(kept.sha256)]))
+        return _with(result, evidence, data, *([] if kept is None else [OutputKept(kept.sha256, kept.bytes)]))
 
 
 def _failure(reading: JobReading) -> str:

@@ -62,7 +62,7 @@ class LogArchive:
             result,
             content=content,
             metadata={**metadata, "log_bytes": kept.bytes},
-            updates=(*result.updates, OutputKept(kept.sha256)),
+            updates=(*result.updates, OutputKept(kept.sha256, kept.bytes)),
         )
 
 
