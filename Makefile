@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke texts tui captures contact-sheets looks web-check index-speed index-crash search-eval search-fit search-policy shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash search-eval search-fit search-policy shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -81,6 +81,9 @@ tui: $(STAMP) ## what the terminal interface costs on a real pseudo-terminal: fi
 
 index-speed: $(STAMP) ## how fast a tree is indexed, checked and kept true: 10,000 files of real source
 	@$(PY) scripts/indexspeed.py
+
+memory-crash: $(STAMP) ## two writers and a person at one file of facts, and 200 killed writers; nothing is missing after it
+	@$(PY) scripts/memorycrash.py
 
 index-crash: $(STAMP) ## 2,000 changes and 200 kills, after each of which the index equals one made from nothing
 	@$(PY) scripts/indexcrash.py

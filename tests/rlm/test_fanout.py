@@ -10,7 +10,7 @@ from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import QuestionFailed
 from codewhale.protocol.ports import Infilled, ModelQuestion, ModelReply
 from codewhale.protocol.stream import Usage
-from codewhale.rlm.answers import AnswerStore
+from codewhale.rlm.answers import AnswerStore, KeptAnswer
 from codewhale.rlm.fanout import SubQueries
 from codewhale.rlm.model import Answered, KernelAsk, QueryLimits, RlmSettings
 from codewhale.rlm.recipes import text_of
@@ -211,3 +211,17 @@ def test_a_damaged_store_is_begun_anew(tmp_path: Path) -> None:
     assert store.get("k") == KeptAnswer("seven", "stop") and store.totals().bytes == 5
     assert (tmp_path / "rlm/answers.sqlite3").stat().st_mode & 0o777 == 0o600
     assert hashlib.sha256(b"").hexdigest() not in store.path
+
+
+def test_an_answer_that_is_dropped_leaves_no_byte_and_the_others_stay(tmp_path: Path) -> None:
+    store = AnswerStore(str(tmp_path))
+    assert store.drop(lambda text: True) == 0 and not (tmp_path / "rlm").exists()
+    for number in range(300):
+        store.put(
+            f"k{number}", KeptAnswer("the vault is 7391" if number == 7 else f"answer {number}", "stop"), "m", "s"
+        )
+    assert store.drop(lambda text: "7391" in text) == 1
+    assert store.get("k7") is None and store.get("k8") == KeptAnswer("answer 8", "stop")
+    assert not any(b"7391" in path.read_bytes() for path in (tmp_path / "rlm").iterdir())
+    store.close()
+    assert store.totals().answers == 299

@@ -17,8 +17,9 @@ class Clearing:
     def __init__(self, app: "Container") -> None:
         self._app = app
 
-    def forget(self) -> None:
-        """No open session of this process sends what was cleared again."""
+    def forget(self, texts: Sequence[str]) -> None:
+        """No open session of this process sends what was cleared again, and no kept answer holds one of these texts."""
+        self._app.recursion.forget(holder(texts))
         for session in self._app.engine.at():
             self._app.session_factory.forget_cleared(session)
 

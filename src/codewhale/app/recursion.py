@@ -52,6 +52,17 @@ class RecursionParts:
         engine.on_close(sessions.ended)
         return sessions
 
+    def forget(self, holds: Callable[[str], bool]) -> None:
+        """Drop the kept answers that hold what was cleared."""
+        from codewhale.rlm.answers import AnswerStore
+
+        if "sessions" in self.__dict__:
+            self.sessions.answers.drop(holds)
+            return
+        answers = AnswerStore(self._home)
+        answers.drop(holds)
+        answers.close()
+
     def transcript(self, owner: str, agent: str) -> str | None:
         """What a sub-agent and its tools said, as JSON lines; None where `owner` has opened none of this id."""
         from codewhale.session.objects import transcript_of

@@ -35,7 +35,7 @@ Run = Callable[[str, CommandContext], Awaitable[CommandOutput]]
 class Clearer(Protocol):
     """What follows when facts are cleared."""
 
-    def forget(self) -> None: ...
+    def forget(self, texts: Sequence[str]) -> None: ...
     def holding(self, texts: Sequence[str]) -> tuple[SessionSummary, ...]: ...
     def remove(self, texts: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]: ...
 
@@ -155,7 +155,7 @@ class MemoryCommand:
             more = f", or {again} sessions yes to also remove these session logs." if rows else "."
             return CommandOutput("\n".join([*listed, *_holding(rows), asked + more]))
         cleared = await asyncio.to_thread(self._memory.clear, context.workspace, [fact.id for fact in facts])
-        self._clearer.forget()
+        self._clearer.forget(texts)
         lines = [f"Cleared: {fact_row(fact)}" for fact in cleared[:MOST_SHOWN]]
         lines.append(f"Within 30 days /memory restore {cleared[0].id} takes it back.")
         if not sessions:

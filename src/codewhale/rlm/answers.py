@@ -5,6 +5,7 @@ import os
 import sqlite3
 import threading
 import time
+from collections.abc import Callable
 
 import msgspec
 from msgspec import Struct
@@ -73,6 +74,18 @@ class AnswerStore:
                     "SELECT count(*), coalesce(sum(length(CAST(text AS BLOB))), 0), coalesce(max(at), 0) FROM answers"
                 ).fetchone()
             )
+
+    def drop(self, holds: Callable[[str], bool]) -> int:
+        """Forget the answers whose text `holds` something, so that no byte of them stays; how many there were."""
+        with self._lock:
+            base = self._open(make=False)
+            rows = [] if base is None else base.execute("SELECT key, text FROM answers").fetchall()
+            keys = [(key,) for key, text in rows if holds(text)]
+            if base is not None and keys:
+                base.executemany("DELETE FROM answers WHERE key = ?", keys)
+                base.execute("VACUUM")
+                base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        return len(keys)
 
     def clear(self) -> int:
         """Forget all of them, so that no byte stays in the file; how many there were."""
