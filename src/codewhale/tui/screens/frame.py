@@ -262,7 +262,8 @@ class Chooser(Frame):
 
     @property
     def sought(self) -> str:
-        return self.query_one("#sought", Input).value
+        """What was typed; nothing on a screen that is being closed."""
+        return "".join(field.value for field in self.query("#sought").results(Input))
 
     async def load(self) -> None:
         self.say(self.words("frame.loading"))
