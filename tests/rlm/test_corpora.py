@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from support.corpora import Corpus, answer, corpus
-from support.recursive import evaluated, opened, rounds
+from support.recursive import Call, evaluated, opened, rounds
 
 SIZES = [int(size) for size in os.environ.get("RLM_CORPORA", "1,8").split(",")]
 # What a question may hold bounds how few of them a source needs.
@@ -30,7 +30,6 @@ async def test_a_needle_counts_pairs_and_a_join_are_exact_and_every_byte_is_seen
     size = PART.get(megabytes, 350_000)
     (home / "config.toml").write_text("[rlm]\nsub_queries = 2000\nround_queries = 2000\n")
     codes = [
-        f"import json\nparts = chunk({size})",
         "answers = sub_query_all('What opens the vault? Answer with it alone, or none.', parts)\n"
         "finalize([a for a in answers if a != 'none'])",
         "answers = sub_query_all('How many records have each label? Answer as a JSON object.', parts)\n"
@@ -46,13 +45,17 @@ async def test_a_needle_counts_pairs_and_a_join_are_exact_and_every_byte_is_seen
         "finalize([parts[0].start, parts[-1].end, joined, chunk_coverage(parts)['covered'],"
         " len(search('\\U0001f511'))])",
     ]
-    found, models, _ = await rounds(home, workspace, [opened(), *map(evaluated, codes)], answer)
+    calls: list[Call] = []
+    for number, code in enumerate(codes):  # a session each: one asks at most 2,000
+        begin = f"import json\nparts = chunk({size})\n"
+        calls += [opened(name=f"s{number}"), evaluated(begin + code, f"s{number}")]
+    found, models, _ = await rounds(home, workspace, calls, answer)
     assert not any(one.get("had_error") or "error" in one for one in found), found
-    finals: list[Any] = [one.get("final_value") for one in found[2:]]
+    finals: list[Any] = [one.get("final_value") for one in found[1::2]]
     assert finals[0] == ["7391-KITE"]
     assert finals[1] == made.labels and finals[2] == made.pairs and finals[3] == made.amounts
     assert finals[4] == [0, made.bytes, True, 1.0, 1]
-    assert found[2]["coverage"] == {"seen_bytes": made.bytes, "of_bytes": made.bytes, "percent": 100.0, "gaps": []}
+    assert found[1]["coverage"] == {"seen_bytes": made.bytes, "of_bytes": made.bytes, "percent": 100.0, "gaps": []}
     assert max(map(len, models.questions)) <= 400_000
 
 
