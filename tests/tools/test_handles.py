@@ -8,7 +8,6 @@ from codewhale.protocol.events import CallFinished, Event
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession
 from codewhale.testing import harness
-from support.children import Model
 from support.recursive import Call, evaluated, rounds
 
 OPEN: Call = ("rlm_open", {"name": "s", "content": "one\ntwo\nthree\n"})
@@ -72,15 +71,21 @@ async def test_values_stand_in_a_resumed_conversation_and_in_no_other(home: Path
 
 async def test_what_a_sub_agent_did_is_read_by_the_handle_of_its_transcript(home: Path, git_workspace: Path) -> None:
     (git_workspace / "a.txt").write_text("the needle\n")
-    model = Model()
-    model.tasks["Look"] = [[("read_file", {"path": "a.txt"})]]
-    async with harness(home, git_workspace, model) as stage:
+
+    def play(request: dict[str, Any]) -> dict[str, Any]:
+        """The sub-agent reads a file; its parent opens it, waits for it and reads its transcript, all in one turn."""
+        seen = [one["content"] for one in request["messages"] if one["role"] == "tool"]
+        steps: list[Call] = [("read_file", {"path": "a.txt"})]
+        if any("Go on" in str(one["content"]) for one in request["messages"] if one["role"] == "user"):
+            handle = json.loads(seen[0])["transcript_handle"] if seen else {}
+            asked = read(f"{handle.get('session_id')}/{handle.get('name')}", slice={"start": 0})
+            steps = [("agent_open", {"prompt": "Look", "name": "scout"}), ("agent_eval", {"name": "scout"}), asked]
+        return answers(*steps)[len(seen)]
+
+    async with harness(home, git_workspace, play) as stage:
         session = await stage.open(mode=Mode.YOLO, authority=Authority.PERSON)
-        (opened,) = results(await stage.turn(model.ask(("agent_open", {"prompt": "Look", "name": "scout"})), session))
-        (ended,) = results(await stage.turn(model.ask(("agent_eval", {"name": "scout"})), session))
-        handle = opened["transcript_handle"]
-        asked = read(f"{handle['session_id']}/{handle['name']}", slice={"start": 0})
-        (said,) = results(await stage.turn(model.ask(asked), session))
+        opened, ended, said = results(await stage.turn("Go on", session))
+    handle = opened["transcript_handle"]
     assert handle["kind"] == "var_handle" and "transcript_handle" in json.dumps(ended)
     entries = [json.loads(line) for line in said["content"].splitlines()]
     assert any("the needle" in entry.get("text", "") for entry in entries if entry["role"] == "tool")
