@@ -1,7 +1,8 @@
 """What facts are about, and which contradict each other."""
 
-from codewhale.memory.keys import key, superseded
+from codewhale.memory.keys import key
 from codewhale.memory.model import Fact
+from codewhale.memory.rivals import superseded
 
 
 def test_the_newest_holds() -> None:

@@ -16,13 +16,13 @@ from codewhale.lib.text import counted, one_line, told_line
 from codewhale.memory.factfaults import line_faults, near_repeats, repeated, text_faults, twice, with_own_id
 from codewhale.memory.files import LIMIT, NAME, FactFile
 from codewhale.memory.index import FactIndex
-from codewhale.memory.keys import superseded
 from codewhale.memory.layers import MemoryRefused
 from codewhale.memory.lines import FactPage, read_page, with_fact
 from codewhale.memory.model import Fact, FactScope, MemoryFault, Proposal
 from codewhale.memory.orders import orders_in
 from codewhale.memory.originals import TAKEN, Homes, TakeOver, configured, nested_paths, plan, take_over
 from codewhale.memory.places import KnownWorkspace
+from codewhale.memory.rivals import superseded
 from codewhale.memory.sent import MOST_FACTS, MOST_TEXT
 from codewhale.memory.trash import SECONDS, Trash
 from codewhale.memory.uses import Uses

@@ -18,13 +18,11 @@ from codewhale.memory.words import words
 if TYPE_CHECKING:
     import sqlite3
 
-_VERSION = "1"  # raise it when words() or claims() gives other answers
+_VERSION = "2"  # raise it when words() or claims() gives other answers
 _PATIENCE = 2.0  # seconds that a process waits for another that writes the index
 _SEAL = 32
 _TABLES = """
 CREATE TABLE files (folder TEXT PRIMARY KEY, sha256 TEXT, first INTEGER, last INTEGER);
-CREATE TABLE claims (fact INTEGER, key TEXT, value TEXT);
-CREATE INDEX by_key ON claims (key);
 CREATE TABLE words (word TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE VIRTUAL TABLE facts USING fts5 (text, about, tokenize = 'porter unicode61 remove_diacritics 2');
 """
@@ -66,7 +64,7 @@ class FactIndex:
     def dump(self) -> list[tuple[Any, ...]]:
         """Every row, to compare an index with another."""
         with self.opened() as (database, _):
-            columns = {"files": "*", "claims": "*", "words": "*", "facts": "rowid, *"}
+            columns = {"files": "*", "words": "*", "facts": "rowid, *"}
             return [
                 (table, *row) for table in columns for row in database.execute(f"SELECT {columns[table]} FROM {table}")
             ]
@@ -162,14 +160,12 @@ def _fill(database: "sqlite3.Connection", sums: dict[str, str], facts: dict[str,
     for folder, sha256 in sums.items():
         first = row
         for row, fact in enumerate(facts[folder], first):
-            about = claims(fact)
             text = words(fact.text)
-            key = words(fact.key) + [word for claim in about for word in claim.key.split()]
+            key = words(fact.key) + [word for claim in claims(fact) for word in claim.key.split()]
             known.update(text, key)
             database.execute(
                 "INSERT INTO facts (rowid, text, about) VALUES (?, ?, ?)", (row, " ".join(text), " ".join(key))
             )
-            database.executemany("INSERT INTO claims VALUES (?, ?, ?)", [(row, *claim) for claim in about])
         row = first + len(facts[folder])
         database.execute("INSERT INTO files VALUES (?, ?, ?, ?)", (folder, sha256, first, row - 1))
     database.executemany("INSERT INTO words VALUES (?)", [(word,) for word in sorted(known)])

@@ -2,15 +2,15 @@
 where the wording is plain: of two facts that differ, most can both be true."""
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
 from codewhale.memory.model import Fact
+from codewhale.memory.slots import Statement, slots
 from codewhale.memory.words import everyday, words
 
-_MOST_TOPIC, _MOST_VALUE, _MOST_WORDS = 5, 4, 9
+_MOST_TOPIC, _MOST_VALUE = 5, 4
 # Things of which there is one of each name.
 _SINGLE = """port version timeout limit length width size count number retry coverage budget interval ttl threshold
     replica worker name url host hostname address branch manager database owner maintainer timezone zone language locale
@@ -35,8 +35,8 @@ _SEPARATED = re.compile(
     re.I,
 )
 _SWITCHED = re.compile(
-    r"\b(?:switch\w*|mov\w+|migrat\w+|chang\w+|went|upgrad\w+)\b(?P<what>.*?)\bfrom (?P<old>.+?) to (?P<new>.+)$"
-    r"|\breplac\w+ (?P<old2>.+?) (?:with|by) (?P<new2>.+)$",
+    r"\b(?:switch\w*|mov\w+|migrat\w+|chang\w+|went|upgrad\w+)\b(?P<what>.*?)\bfrom .+? to (?P<new>.+)$"
+    r"|\breplac\w+ .+? (?:with|by) (?P<new2>.+)$",
     re.I,
 )
 _CHOSEN = re.compile(
@@ -45,7 +45,7 @@ _CHOSEN = re.compile(
 _WITH = re.compile(
     r"\b(?:with|via|using|through|in|on|by|to|into|against) (?P<value>[\w.-]+(?: (?:actions|ci|pipelines))?)", re.I
 )
-_INSTEAD = re.compile(r"\b(?:instead of|rather than|and not|not|over)\s+(?P<old>[\w.-]+)", re.I)
+_INSTEAD = re.compile(r"\b(?:instead of|rather than|and not|not|over)\s+[\w.-]+", re.I)
 _REST = re.compile(r"\b(?:for|in|on|when|as|at|with|inside|during|to|by|from|until|if|under|within|via|of)\b.*$", re.I)
 _NOT = re.compile(
     r"\b(?:never|don'?t|do(?:es)? not|doesn'?t|avoid|no longer|not|stop|without|isn'?t|aren'?t|cannot|can'?t)\b", re.I
@@ -70,43 +70,11 @@ def claims(fact: Fact) -> tuple[Claim, ...]:
 
 def key(fact: Fact) -> str:
     """What a fact is about, as it was given or as its text says; "" where that is not clear."""
-    return fact.key or next((claim.key for claim in claims(fact) if not claim.key.startswith("do ")), "")
+    return fact.key or next((claim.key for claim in claims(fact) if not claim.key.startswith("in: ")), "")
 
 
-def contradicts(one: Fact, other: Fact) -> bool:
-    """Whether two facts cannot both hold."""
-    said = dict(claims(other))
-    return any(claim.key in said and _differ(claim.value, said[claim.key]) for claim in claims(one))
-
-
-def newer(one: Fact, other: Fact) -> Fact:
-    """The one that holds where two contradict each other: a workspace's own before one for everything, then the later
-    by date, where both have one, then by place in the file."""
-    if one.scope != other.scope:
-        return one if one.scope == "workspace" else other
-    dates = (one.created[:16], other.created[:16])
-    if all(dates) and dates[0] != dates[1]:
-        return one if dates[0] > dates[1] else other
-    return one if one.line > other.line else other
-
-
-def superseded(facts: Iterable[Fact]) -> dict[str, str]:
-    """For each fact that a newer one contradicts, the id of the newest that does."""
-    by_key = defaultdict[str, list[tuple[Fact, str]]](list)
-    for fact in facts:
-        for claim in claims(fact):
-            by_key[claim.key].append((fact, claim.value))
-    result = dict[str, str]()
-    for rows in by_key.values():
-        latest, value = rows[0]
-        for fact, other in rows[1:]:
-            if newer(latest, fact) is fact:
-                latest, value = fact, other
-        result.update((fact.id, latest.id) for fact, other in rows if _differ(value, other) and fact.id != latest.id)
-    return result
-
-
-def _differ(one: str, other: str) -> bool:
+def differ(one: str, other: str) -> bool:
+    """Whether two values of one claim cannot both be true; one that says less can."""
     left, right = {*one.split()}, {*other.split()}
     numbers = [{word for word in side if word[0].isdigit()} for side in (left, right)]
     if all(numbers):
@@ -120,18 +88,14 @@ def _claims(text: str, given: str) -> tuple[Claim, ...]:
     clause = next((part for part in _CLAUSE.split(text.replace("`", "").replace("**", "")) if part.strip()), "").strip()
     made = list[Claim]()
     if switched := _SWITCHED.search(clause):
-        old, new = switched["old"] or switched["old2"], switched["new"] or switched["new2"]
-        topic = (switched["what"] or "") + " " + given + " " + _rest(new)
-        made = [*_choice(topic, new), *_refused(old, _rest(new))]
-    elif _NOT.search(clause) and not _INSTEAD.search(clause):
-        made = [Claim(_deed(_NOT.sub(" ", clause)), "no")]
-    else:
-        left = _INSTEAD.search(clause)
+        new = switched["new"] or switched["new2"]
+        made = _choice(f"{switched['what'] or ''} {given} {_rest(new)}", new)
+    elif not _NOT.search(clause) or _INSTEAD.search(clause):
         plain = _INSTEAD.sub(" ", clause)
-        made = [*_stated(plain, given), Claim(_deed(plain), "yes"), *(_refused(left["old"], "") if left else ())]
-    if given and not any(claim.key != "" and not claim.key.startswith("do ") for claim in made):
-        made.insert(0, Claim(" ".join(sorted(_topic(given))), " ".join(sorted({*_stems(text)} - _topic(given)))))
-    return tuple(dict.fromkeys(claim for claim in made if claim.key not in ("", "do ") and claim.value))
+        made = [*_stated(plain, given), *(_filled(one) for one in slots(plain))]
+    if given and not any(claim.key and not claim.key.startswith("in: ") for claim in made):
+        made.insert(0, Claim(" ".join(sorted(subject(given))), " ".join(sorted({*stems(text)} - subject(given)))))
+    return tuple(dict.fromkeys(claim for claim in made if claim.key and claim.value))
 
 
 def _stated(clause: str, given: str) -> list[Claim]:
@@ -160,25 +124,24 @@ def _stated(clause: str, given: str) -> list[Claim]:
 def _choice(topic: str, value: str, *, plain: bool = False) -> list[Claim]:
     """The claim that of a topic it is this value, where a topic has one; `plain` where the wording says that it has."""
     said, rest = _REST.sub("", value), _rest(value)
-    about, kind = _topic(f"{topic} {rest}"), _kind(said)
+    about, kind = subject(f"{topic} {rest}"), _kind(said)
     if kind:
         topics = everyday().topics[kind]
-        about, stems = about - topics, {stem for stem in _stems(said) if stem not in topics or _kind(stem)}
-        text = " ".join(sorted(stems))
-        return [Claim(" ".join((f"{kind}:", *sorted(about))), text), *([] if about else [Claim(f"do {text}", "yes")])]
-    stems = {*_stems(said)}
+        about, said_of = about - topics, {stem for stem in stems(said) if stem not in topics or _kind(stem)}
+        return [Claim(" ".join((f"{kind}:", *sorted(about))), " ".join(sorted(said_of)))]
+    values = {*stems(said)}
     single = {everyday().stem(word) for word in _SINGLE.split()}
-    one = bool(about & single) or (plain and not _plural(topic) and len(about) <= 2 and len(stems) <= 2)
+    one = bool(about & single) or (plain and not _plural(topic) and len(about) <= 2 and len(values) <= 2)
     if (
         not about
-        or not stems
+        or not values
         or len(about) > _MOST_TOPIC
-        or len(stems) > _MOST_VALUE
+        or len(values) > _MOST_VALUE
         or not one
         or _IDENTIFIED.search(topic)
     ):
         return []
-    return [Claim(" ".join(sorted(about)), " ".join(sorted(stems)))]
+    return [Claim(" ".join(sorted(about)), " ".join(sorted(values)))]
 
 
 def _rest(value: str) -> str:
@@ -186,14 +149,13 @@ def _rest(value: str) -> str:
     return rest[0] if rest else ""
 
 
-def _refused(old: str, rest: str) -> list[Claim]:
-    return [Claim(_deed(f"{_REST.sub('', old)} {rest}"), "no")]
-
-
-def _deed(clause: str) -> str:
-    """A key for doing what a clause says: done or not."""
-    stems = sorted(_topic(clause))
-    return f"do {' '.join(stems)}" if len(stems) <= _MOST_WORDS else ""
+def _filled(said: Statement) -> Claim:
+    """What a sentence says of the rest of it; the unit of a number is part of the value."""
+    number = _NUMBERS.get(said.value.lower()) or (said.value if _NUMBER.match(said.value) else "")
+    topic = stems(said.topic)
+    units = {stem for stem in topic if stem in _MEASURES} if number else {*stems(said.value)}
+    about = [stem for stem in topic if not number or stem not in _MEASURES]
+    return Claim(f"in: {' '.join(about)}" if about else "", " ".join([str(number), *sorted(units)]).strip())
 
 
 def _kind(value: str) -> str:
@@ -203,12 +165,14 @@ def _kind(value: str) -> str:
     return kinds.pop() if len(kinds) == 1 else ""
 
 
-def _topic(text: str) -> set[str]:
+def subject(text: str) -> set[str]:
+    """The words of a text that tell what it is about."""
     fillers = {everyday().stem(word) for word in _FILLERS.split()}
-    return {stem for stem in _stems(text) if stem not in fillers and stem not in _MEASURES}
+    return {stem for stem in stems(text) if stem not in fillers and stem not in _MEASURES}
 
 
-def _stems(text: str) -> Sequence[str]:
+def stems(text: str) -> Sequence[str]:
+    """The words of a text that tell something, as the keys of claims have them."""
     plain = (str(_NUMBERS.get(word, word)) for word in words(text) if word not in everyday().idle)
     return [_UNITS.get(word, everyday().stem(word)) for word in plain]
 

@@ -6,8 +6,8 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from codewhale.memory.index import FactIndex
-from codewhale.memory.keys import superseded
 from codewhale.memory.model import Fact, FoundFact
+from codewhale.memory.rivals import superseded
 from codewhale.memory.words import everyday, slips, words
 
 if TYPE_CHECKING:
@@ -28,13 +28,8 @@ def search(index: FactIndex, folders: Sequence[str], query: str, limit: int = 5)
         places = [(folder, *rows[folder]) for folder in folders if folder in rows]
         scores = _scores(database, terms, [(first, last) for _, first, last in places])
         best = sorted(scores, key=lambda row: (-scores[row], row))[:_MOST_RANKED]
-        by_row = {
-            row: facts[folder][row - first]
-            for row in _with_rivals(database, best)
-            for folder, first, last in places
-            if first <= row <= last
-        }
-    return _ranked(by_row, scores)[: min(limit, MOST_RESULTS)]
+        every = {row: facts[folder][row - first] for folder, first, last in places for row in range(first, last + 1)}
+    return _ranked(every, {row: scores[row] for row in best})[: min(limit, MOST_RESULTS)]
 
 
 def _terms(query: str) -> list[str]:
@@ -99,13 +94,6 @@ def _alike(database: "sqlite3.Connection", term: str) -> list[str]:
     known = _known(database, [part for cut in cuts for part in cut]) if cuts else set()
     whole = [part for cut in cuts if known.issuperset(cut) for part in cut]
     return slip or whole or [part for part, _ in cuts if part in known and len(part) > 3]
-
-
-def _with_rivals(database: "sqlite3.Connection", rows: Sequence[int]) -> list[int]:
-    """The rows, and those that claim something about what these are about, in the order of their files."""
-    marks = ", ".join("?" * len(rows))
-    query = f"SELECT DISTINCT fact FROM claims WHERE key IN (SELECT key FROM claims WHERE fact IN ({marks}))"
-    return sorted({*rows, *(row for (row,) in database.execute(query, rows))})
 
 
 def _ranked(facts: Mapping[int, Fact], scores: Mapping[int, float]) -> tuple[FoundFact, ...]:

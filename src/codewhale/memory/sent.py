@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from codewhale.lib.text import one_line
-from codewhale.memory.keys import superseded
 from codewhale.memory.model import Fact
+from codewhale.memory.rivals import superseded
 from codewhale.protocol.marks import inert
 
 MOST_FACTS, MOST_TEXT = 32, 12_000

@@ -11,10 +11,10 @@ from codewhale.lib.text import one_line
 from codewhale.memory import search, sent
 from codewhale.memory.files import FactFile
 from codewhale.memory.index import FactIndex
-from codewhale.memory.keys import contradicts
 from codewhale.memory.layers import MemoryRefused
 from codewhale.memory.lines import LONGEST_FACT, read_page, with_changed, with_fact, without
 from codewhale.memory.model import Fact, FactScope, FoundFact
+from codewhale.memory.rivals import contradicts
 from codewhale.memory.trash import ClearedFact, Trash
 from codewhale.memory.uses import Uses
 

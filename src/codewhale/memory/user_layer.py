@@ -4,8 +4,8 @@ import os
 from collections.abc import Callable, Sequence
 
 from codewhale.lib.clock import rfc3339
-from codewhale.memory.keys import superseded
 from codewhale.memory.model import MemoryFault
+from codewhale.memory.rivals import superseded
 from codewhale.memory.service import Memory
 from codewhale.memory.uses import Use
 from codewhale.protocol.memory import LayerRow, MemoryItem

@@ -12,10 +12,10 @@ from msgspec.structs import asdict, replace
 from codewhale.lib.files import DISK, atomic_write, write_all
 from codewhale.lib.text import one_line
 from codewhale.memory.files import locked
-from codewhale.memory.keys import contradicts
 from codewhale.memory.layers import MemoryRefused
 from codewhale.memory.lines import LONGEST_FACT
 from codewhale.memory.model import Fact, Proposal
+from codewhale.memory.rivals import contradicts
 from codewhale.memory.service import Memory
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import FactDecided
