@@ -5,13 +5,17 @@ from pathlib import Path
 
 import pytest
 
+from codewhale.memory.model import Fact
+from codewhale.memory.rivals import superseded
 from codewhale.memory.service import Memory
 
-ROWS = [
-    [part.strip() for part in line.split("|")]
-    for line in (Path(__file__).parent / "recall.txt").read_text().splitlines()
-    if not line.startswith("#")
-]
+
+def rows(name: str) -> list[list[str]]:
+    lines = (Path(__file__).parent / name).read_text().splitlines()
+    return [[part.strip() for part in line.split("|")] for line in lines if not line.startswith("#")]
+
+
+ROWS = rows("recall.txt")
 
 
 @pytest.fixture(scope="module")
@@ -52,3 +56,36 @@ def test_the_right_fact_is_among_the_first_five(facts: Memory) -> None:
         if text not in [one.fact.text for one in facts.search("p", question)][:5]
     ]
     assert len(missed) <= len(questions()) // 10, missed
+
+
+def test_at_most_one_in_fifty_of_the_facts_to_send_was_replaced(facts: Memory) -> None:
+    hidden = superseded(facts.facts("p"))
+    shown = [fact.text for fact in facts.facts("p") if fact.id not in hidden]
+    assert sum(text in replaced() for text in shown) <= len(shown) // 50
+    assert {fact.text for fact in facts.facts("p") if fact.id in hidden} <= replaced()
+
+
+def test_none_that_was_replaced_is_sent_after_weeks_of_use(facts: Memory) -> None:
+    for question, _ in questions():
+        facts.used([hit.fact.id for hit in facts.search("p", question) if not hit.superseded])
+    sent = [fact.text for fact in facts.sent("p")]
+    assert len(sent) == 32 and not replaced() & {*sent}
+
+
+@pytest.mark.parametrize("name", ["freight.txt"])
+def test_facts_that_are_both_true_are_not_taken_for_a_change(name: str) -> None:
+    """Facts of other projects; those of two lines where the second begins with > are a change, no others."""
+    every, changes = [], dict[str, str]()
+    for line, (text, *_) in enumerate(rows(name), 1):
+        if text.startswith(">"):
+            changes[str(line - 1)] = str(line)
+        every.append(
+            Fact(
+                str(line),
+                text.removeprefix("> "),
+                created="2026-05-01" if text.startswith(">") else "2026-03-01",
+                line=line,
+            )
+        )
+    found = superseded(every)
+    assert found.items() <= changes.items() and len(found) >= len(changes) // 2

@@ -2,6 +2,8 @@
 
 import random
 
+import msgspec
+
 from codewhale.memory.model import Fact
 from codewhale.memory.sent import MOST_FACTS, MOST_TEXT, chosen, text, version
 
@@ -22,6 +24,17 @@ def test_the_most_used_come_first_then_the_newest() -> None:
     assert ids == sorted(ids, key=lambda id: int(id[2:]))
     left_out = [fact.created for fact in every if fact.id not in ids]
     assert max(left_out) <= min(fact.created for fact in every if fact.id in ids and fact.id not in uses)
+
+
+def test_a_fact_has_the_uses_of_the_one_that_it_replaces() -> None:
+    facts = [Fact("old", "Deploys run on Fridays"), *(Fact(f"f{at}", f"Fact {at} of many") for at in range(40))]
+    facts.append(Fact("new", "Deploys run on Tuesdays", created="2020-01-01", line=99))
+    dated = [msgspec.structs.replace(fact, created=fact.created or "2019-01-01") for fact in facts]
+    newest = [
+        msgspec.structs.replace(fact, created="2024-01-01") if fact.id.startswith("f") else fact for fact in dated
+    ]
+    assert "new" not in {fact.id for fact in chosen(newest, {})}
+    assert "new" in {fact.id for fact in chosen(newest, {"old": 3})}
 
 
 def test_the_bytes_are_those_of_the_set() -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import re
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from codewhale.lib.text import one_line
@@ -19,11 +20,15 @@ _DATE = re.compile(r"\d{4}-\d\d-\d\d")
 
 def chosen(facts: Sequence[Fact], uses: Mapping[str, int]) -> tuple[Fact, ...]:
     """Those that are sent, in their order of `facts`: none that has expired or that a newer one contradicts; the
-    person's own before foreign ones, the most used first, then the newest, as many as there is room for."""
+    person's own before foreign ones, the most used first (with the uses of those that a fact replaces), then the
+    newest, as many as there is room for."""
     valid = _valid(facts)
     old, room, texts, picked = superseded(valid), MOST_TEXT - len(text((), facts)) - len(_MORE), set[str](), set[int]()
+    count = Counter(uses)
+    for id, latest in old.items():
+        count[latest] += uses.get(id, 0)
     newest = sorted(range(len(valid)), key=lambda at: (valid[at].created, at), reverse=True)
-    for at in sorted(newest, key=lambda at: (valid[at].tainted, -uses.get(valid[at].id, 0))):
+    for at in sorted(newest, key=lambda at: (valid[at].tainted, -count[valid[at].id])):
         line = _line(valid[at])
         if len(picked) < MOST_FACTS and valid[at].id not in old and line not in texts and len(line) < room:
             room -= len(line) + 1

@@ -124,7 +124,7 @@ class MemoryTools:
         def search() -> list[dict[str, Any]]:
             hits = self._facts.search(call.workspace, args.query, args.limit)
             if hits:
-                self._facts.used([hit.fact.id for hit in hits])
+                self._facts.used([hit.fact.id for hit in hits if not hit.superseded])
             return [_row(hit.fact, hit.superseded) for hit in hits]
 
         rows = await asyncio.to_thread(search)
