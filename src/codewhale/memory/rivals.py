@@ -66,8 +66,8 @@ def _refused_by(fact: Fact, by_stem: Mapping[str, Sequence[Fact]]) -> Iterator[F
 
 
 def _renewed_by(fact: Fact, by_stem: Mapping[str, Sequence[Fact]]) -> Iterator[Fact]:
-    """The one older fact that a fact which says to be a change is nearest to."""
-    if not renews(fact.text):
+    """The one older fact that a fact which says to be a change is nearest to; foreign words do not hide others so."""
+    if fact.tainted or not renews(fact.text):
         return
     said = _about(fact.text)
     near = {other.id: other for stem in said for other in by_stem.get(stem, ()) if newer(fact, other) is fact}

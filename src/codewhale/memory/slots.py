@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-_DIGITS = re.compile(r"(?<![\w.:-])v?\d+(?:[.,:]\d+)*(?![\w:]*\d)")
+_DIGITS = re.compile(r"(?:(?<=[\s(])|^)v?\d+(?:[.,:]\d+)*(?=[\s%)]|$)")
 _NUMERALS = re.compile(r"\b(?:one|two|three|four|five|six|seven|eight|nine|ten|twelve)\b", re.I)
 _NAMED = re.compile(
     r"^(?:the |a |an )?[\w-]+ v?\d|#\d|\b(?:issue|bug|pr|ticket|commit|step|phase|sprint|level) \d|\bsupport", re.I
