@@ -33,6 +33,7 @@ from codewhale.app.settings import (
     search_settings,
 )
 from codewhale.app.toolbox import Toolbox
+from codewhale.app.webparts import WebParts
 from codewhale.catalog.registry import Catalog
 from codewhale.config import Config
 from codewhale.config.layers import DEFAULT
@@ -134,6 +135,7 @@ class Container:
             self.closers,
             self.sessions,
         )
+        self.web = WebParts()
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)
 

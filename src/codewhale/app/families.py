@@ -155,7 +155,7 @@ def _tools_of_the_work(app: Container, key: str) -> object:
         case "rlm":
             from codewhale.tools.rlm import RlmTools
 
-            return RlmTools(app.recursion.sessions, app.services.workspaces, app.engine.session, app.asking)
+            return RlmTools(app.recursion.sessions, app.services.workspaces, app.engine.session, app.asking, app.web)
         case "toolsearch":
             from codewhale.tools.toolsearch import ToolSearchTools
 
