@@ -215,7 +215,7 @@ async def test_a_parent_that_is_narrowed_narrows_its_children_at_once(home: Path
         answers = sum(one["role"] == "assistant" for one in request["messages"])
         if any(word.startswith("Write") for word in words):
             if answers == 0:
-                return call("exec_shell", command="while [ ! -e go ]; do sleep 0.05; done")
+                return call("exec_shell", command="touch begun; while [ ! -e go ]; do sleep 0.05; done")
             return [call("write_file", path="made.txt", content="x"), {"text": "SUMMARY: could not"}][answers - 1]
         return [call("agent_open", prompt="Write it", role="implementer"), {"text": "It runs."}, {"text": "Over."}][
             answers
@@ -226,7 +226,7 @@ async def test_a_parent_that_is_narrowed_narrows_its_children_at_once(home: Path
         ends = asyncio.create_task(two_ends(here, session))
         await asyncio.sleep(0)
         await here.client.submit(SendMessage(session, "Start"))
-        await wait_for(lambda: here.app.engine.turn(session).idle)
+        await wait_for(lambda: here.app.engine.turn(session).idle and (workspace / "begun").exists())
         await here.client.submit(SetMode(session, Mode.PLAN))
         (workspace / "go").write_text("")
         await asyncio.wait_for(ends, 30)
