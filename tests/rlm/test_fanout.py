@@ -132,6 +132,11 @@ async def test_at_most_sixteen_run_at_once_and_a_batch_of_seventeen_says_so(benc
     assert model.most == 16
     answers = await bench.ask(KernelAsk(9, "query", spans(17), template="Count"))
     assert {one.error for one in answers} == {"batch"} and "at most 16" in answers[0].text
+    bench.queries.limits = QueryLimits(1000, 1000)
+    many = KernelAsk(9, "query", spans(128, 1), template="Count all", whole=True)
+    assert not any(one.error for one in await bench.ask(many)) and model.most == 16
+    more = await bench.ask(KernelAsk(10, "query", spans(129, 1), template="Count all", whole=True))
+    assert {one.error for one in more} == {"batch"}
 
 
 async def test_after_a_quota_error_the_rest_is_not_asked(bench: Bench, model: Model) -> None:

@@ -11,7 +11,7 @@ from codewhale.protocol.errors import CodeWhaleError, QuestionFailed, ToolError
 from codewhale.protocol.ports import Completer, ModelQuestion
 from codewhale.protocol.stream import Usage
 from codewhale.rlm.answers import AnswerStore, KeptAnswer, answer_key
-from codewhale.rlm.model import BATCH, PROMPT_CHARS, Answered, Counts, KernelAsk, QueryLimits, RlmSettings
+from codewhale.rlm.model import BATCH, PROMPT_CHARS, WHOLE, Answered, Counts, KernelAsk, QueryLimits, RlmSettings
 from codewhale.rlm.recipes import query_text, recipe
 from codewhale.rlm.source import Coverage, SourceFile
 
@@ -48,8 +48,9 @@ class SubQueries:
 
     async def ask(self, ask: KernelAsk, answer: Answer) -> None:
         """Answer every slot, in the order in which answers come. A cancel ends the questions under way."""
-        if len(ask.spans) > BATCH:
-            text = f"a batch has at most {BATCH} sub-queries, this one {len(ask.spans)}; sub_query_all splits by itself"
+        most = WHOLE if ask.whole else BATCH
+        if len(ask.spans) > most:
+            text = f"a batch has at most {most} sub-queries, this one {len(ask.spans)}; sub_query_all splits by itself"
             for slot in range(len(ask.spans)):
                 await answer(slot, _failed("batch", text))
             return

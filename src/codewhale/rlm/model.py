@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-BATCH = 16  # sub-queries of one batch
+BATCH = 16  # sub-queries of one batch, and of all that run at once
+WHOLE = 128  # of one message of sub_query_all
 SESSIONS = 8  # kernels at once
 MOST_QUERIES = 2_000  # of a session
 PROMPT_CHARS = 400_000
@@ -33,7 +34,8 @@ class QueryLimits(Struct, frozen=True):
 
 
 class KernelAsk(Struct, frozen=True):
-    """Questions of the kernel, one a slot: over a byte span of the source, a text of the model's own, or nothing."""
+    """Questions of the kernel, one a slot: over a byte span of the source, a text of the model's own, or nothing.
+    `whole`: they are no batch of the model's, but part of all that it asks."""
 
     ask: int
     kind: Literal["query", "rlm"]
@@ -41,6 +43,7 @@ class KernelAsk(Struct, frozen=True):
     template: str | None = None
     prompts: tuple[str, ...] | None = None
     options: dict[str, Any] = {}
+    whole: bool = False
 
     def prompt(self, slot: int) -> str:
         return self.prompts[slot] if self.prompts is not None else self.template or ""

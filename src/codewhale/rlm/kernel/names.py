@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 BATCH = 16
+WHOLE = 128  # what one message of sub_query_all asks; as many run at once as in a batch
 _SNIPPET = 80
 _MODES = ("independent", "parallel_safe", "map_reduce")
 
@@ -183,8 +184,8 @@ class KernelNames:
         """Ask the same about any number of slices, 16 at a time; without slices about the whole source in parts."""
         slices = self.chunk(max_chars) if slices is None else _listed(slices, "sub_query_all", "slices")
         answers = Answers()
-        for at in range(0, len(slices), BATCH):
-            answers += self._ask("query", prompt, slices[at : at + BATCH], options)
+        for at in range(0, len(slices), WHOLE):
+            answers += self._ask("query", prompt, slices[at : at + WHOLE], options, whole=True)
         return answers
 
     def sub_query_sequence(
@@ -221,10 +222,10 @@ class KernelNames:
         if len(slices) > BATCH:
             raise ValueError(f"{name}: at most {BATCH} slices a call, got {len(slices)}; use {instead}")
 
-    def _ask(self, kind: str, prompts: "Any", slices: "Any", options: "Any") -> "Any":
+    def _ask(self, kind: str, prompts: "Any", slices: "Any", options: "Any", whole: bool = False) -> "Any":
         if not slices:
             return Answers()
-        frame = {"kind": kind, "spans": [self._span(one) for one in slices], "options": {}}
+        frame = {"kind": kind, "spans": [self._span(one) for one in slices], "options": {}, "whole": whole}
         if isinstance(prompts, list):
             frame["prompts"] = [_said(prompt) for prompt in prompts]
         else:
