@@ -1,5 +1,6 @@
 """What is read of kept values, and JSONPath as its public suite says it."""
 
+import gc
 import json
 from typing import Any
 
@@ -104,6 +105,22 @@ def test_a_path_that_cannot_be_followed_says_why(path: str, value: Any, why: str
 def test_a_path_without_end_is_given_up_in_time(path: str, value: Any) -> None:
     with pytest.raises(ProjectionError, match="took longer"):
         selected(path, value)
+
+
+def test_the_time_of_a_path_ends_also_while_garbage_is_collected() -> None:
+    def collecting(phase: str, info: dict[str, int]) -> None:
+        for _ in range(20):
+            str.upper("a")
+
+    former = gc.get_threshold()
+    gc.callbacks.append(collecting)
+    gc.set_threshold(1)
+    try:
+        with pytest.raises(ProjectionError, match="took longer"):
+            selected("$[?count($..*) > 9000000]", list(range(4_000)))
+    finally:
+        gc.set_threshold(*former)
+        gc.callbacks.remove(collecting)
 
 
 def test_a_text_has_no_members_and_broken_json_is_named() -> None:

@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import FrameType
 from typing import Any, Literal
 
 import msgspec
@@ -164,8 +165,10 @@ def _within(seconds: float) -> Iterator[None]:
     end = time.monotonic() + seconds
     former = sys.getprofile()
 
-    def look(frame: object, event: str, arg: object) -> None:
-        if time.monotonic() > end:
+    def look(frame: FrameType, event: str, arg: object) -> None:
+        # Only in the library's own frames: an error raised in a callback of the garbage collector would be lost, and
+        # this look with it.
+        if time.monotonic() > end and frame.f_globals.get("__name__", "").startswith("jsonpath_rfc9535"):
             raise TimeoutError
 
     sys.setprofile(look)
