@@ -97,6 +97,12 @@ def tool_family(app: Container, key: str) -> object:
             from codewhale.tools.git import GitTools
 
             return GitTools()
+        case "web":
+            from codewhale.tools.web import WebTools
+
+            return WebTools(
+                app.services.web_pages, app.services.web_search, app.artifacts, app.engine.session, app.redact
+            )
         case _:
             return _tools_of_the_work(app, key)
 
@@ -155,7 +161,8 @@ def _tools_of_the_work(app: Container, key: str) -> object:
         case "rlm":
             from codewhale.tools.rlm import RlmTools
 
-            return RlmTools(app.recursion.sessions, app.services.workspaces, app.engine.session, app.asking)
+            pages = lambda: app.services.web_pages  # noqa: E731
+            return RlmTools(app.recursion.sessions, app.services.workspaces, app.engine.session, app.asking, pages)
         case "toolsearch":
             from codewhale.tools.toolsearch import ToolSearchTools
 

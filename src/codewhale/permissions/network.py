@@ -58,8 +58,8 @@ def judge_url(url: str, ports: frozenset[int] = PORTS) -> Judged:
     match = _AUTHORITY.fullmatch(url)
     if match is None:
         named = _SCHEME.match(url)
-        scheme = f"{named[1].lower()}: is not" if named and not url.lower().startswith("http") else "only"
-        return _no("network.scheme", f"{scheme} http:// and https:// URLs with a host can be opened".strip())
+        scheme = f"{named[1].lower()}: is not opened, " if named and not url.lower().startswith("http") else ""
+        return _no("network.scheme", f"{scheme}only http:// and https:// URLs with a host can be")
     scheme, authority = match[1].lower(), match[2]
     if "@" in authority:
         return _no("network.userinfo", "the URL contains a user name or password")

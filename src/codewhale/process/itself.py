@@ -13,7 +13,7 @@ _PACKAGES = ("site-packages", "dist-packages")
 DEPENDENCIES = frozenset(
     """
     Stemmer anyio h11 httpcore2 iregexp_check jsonpath_rfc9535 msgspec numpy pypdfium2 pypdfium2_raw regex
-    semble_grammars textual tomlkit
+    selectolax semble_grammars textual tomlkit
     tree_sitter tree_sitter_bash yaml
     """.split()
 )

@@ -9,11 +9,14 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from codewhale.lib.jsontext import pretty
+from codewhale.lib.text import one_line
 from codewhale.protocol.errors import Corrected, NextCall, ToolError
 from codewhale.protocol.ports import Asker
-from codewhale.protocol.tools import CallContext, Effect, Origin, PathSubject, Subject, ToolResult
+from codewhale.protocol.tools import CallContext, Effect, Origin, PathSubject, Subject, ToolResult, UrlSubject
 from codewhale.rlm.model import BATCH, CONTENT_CHARS, MOST_DEPTH, MOST_QUERIES, PROMPT_CHARS, SESSIONS, RoundOutput
 from codewhale.rlm.sessions import RecursiveSession, RecursiveSessions, RoundReport, default_name
+from codewhale.services.web.dialler import MOST_BYTES, MOST_SECONDS, WebRequest
+from codewhale.services.web.pages import WebPages
 from codewhale.session.objects import ACTIVE, object_cards, session_objects
 from codewhale.session.session import Session
 from codewhale.tools.base import Args, Doc, tool
@@ -22,7 +25,8 @@ from codewhale.workspace.files import Workspaces
 _PREVIEW = 1_000
 _VALUE = 2_000
 _CUT = re.compile(r"art_([0-9a-f]{8,64})")
-_SOURCES = ("file_path", "content", "session_object")
+_SOURCES = ("file_path", "content", "session_object", "url")
+_WEB = "web page"  # the kind of a source whose text others wrote
 Name = Annotated[str, Doc("The session's name or id, as rlm_open gave it.", min_length=1, max_length=100)]
 
 
@@ -35,6 +39,7 @@ class RlmOpen(Args, frozen=True):
 
     name: Annotated[str, Doc("A short name; left out: made from the source.", max_length=48)] | None = None
     file_path: Annotated[str, Doc("A file of the workspace, or an attached source by its name.")] | None = None
+    url: Annotated[str, Doc("A web page, fetched as fetch_url does.", max_length=8192)] | None = None
     content: Annotated[str, Doc(f"The text itself, at most {CONTENT_CHARS:,} characters.")] | None = None
     session_object: Annotated[str, Doc("An id of rlm_session_objects, or art_... of a cut output.")] | None = None
 
@@ -70,6 +75,8 @@ class RlmClose(Args, frozen=True):
 
 
 def _opens(args: RlmOpen) -> tuple[Subject, ...]:
+    if args.url and args.url.strip():
+        return (UrlSubject(args.url.strip()),)
     return (PathSubject(args.file_path),) if args.file_path and args.file_path.strip() else ()
 
 
@@ -82,11 +89,13 @@ class RlmTools:
         workspaces: Workspaces,
         session: Callable[[str], Session],
         asker: Asker,
+        pages: Callable[[], WebPages],
     ) -> None:
         self._sessions = sessions
         self._workspaces = workspaces
         self._session = session
         self._asker = asker
+        self._pages = pages
 
     @tool("rlm_session_objects", effects={Effect.READS}, parallel=True)
     async def rlm_session_objects(self, args: RlmSessionObjects, call: CallContext) -> ToolResult:
@@ -103,9 +112,9 @@ class RlmTools:
 
     @tool("rlm_open", effects={Effect.READS}, subjects=_opens)
     async def rlm_open(self, args: RlmOpen, call: CallContext) -> ToolResult:
-        """Open a Python session over one source that is too large to read: a file, a text, or a part of this
-        conversation. The text stays outside your context; rlm_eval works on it as SOURCE. At most 8 at once. Example:
-        rlm_open {"name": "log", "file_path": "build.log"}, then rlm_eval {"name": "log", "code":
+        """Open a Python session over one source that is too large to read: a file, a web page, a text, or a part of
+        this conversation. The text stays outside your context; rlm_eval works on it as SOURCE. At most 8 at once.
+        Example: rlm_open {"name": "log", "file_path": "build.log"}, then rlm_eval {"name": "log", "code":
         "parts = chunk(20000)\\nanswers = sub_query_all('How many errors are in this part? Answer with a number.',
         parts)\\nfinalize(sum(int(a) for a in answers))"}. Returns name, id, length, type, preview_500, sha256.
         """
@@ -126,7 +135,7 @@ class RlmTools:
         preview = source.head.decode("utf-8", "replace")[:500]
         row = {"name": name, "id": session.id, "length": source.bytes, "type": source.kind, "preview_500": preview}
         text = pretty({**row, "sha256": source.sha256, **({} if confined else {"unconfined": True})})
-        return ToolResult(text, metadata={"rlm": session.id}, origin=Origin.WORKSPACE)
+        return ToolResult(text, metadata={"rlm": session.id}, origin=_origin(session))
 
     @tool("rlm_eval", effects={Effect.READS})
     async def rlm_eval(self, args: RlmEval, call: CallContext) -> ToolResult:
@@ -148,7 +157,7 @@ class RlmTools:
             "child_prompt_cache_hit_tokens": counts.cache_hit,
             "child_prompt_cache_miss_tokens": counts.cache_miss,
         }
-        return ToolResult(pretty(row), metadata=metadata, origin=Origin.WORKSPACE)
+        return ToolResult(pretty(row), metadata=metadata, origin=_origin(session))
 
     @tool("rlm_configure", effects={Effect.READS})
     async def rlm_configure(self, args: RlmConfigure, call: CallContext) -> ToolResult:
@@ -207,6 +216,18 @@ class RlmTools:
         if kind == "file_path":
             space = self._workspaces.of(call)
             return await asyncio.to_thread(_real_file, space.open(value)), "file"
+        if kind == "url":
+            request = WebRequest(value.strip(), MOST_BYTES, MOST_SECONDS)
+            page = await self._pages().page(request)
+            if page.elsewhere or page.status >= 400 or not page.text:
+                what = f"leads to {one_line(page.elsewhere, 200)}" if page.elsewhere else f"answered {page.status}"
+                raise ToolError(
+                    "not_available", f"{one_line(value, 200)} {what}, without a text; nothing was opened.", field="url",
+                    expected="a page with text", received=one_line(value, 200),
+                    fix=NextCall("rlm_open", {"url": page.elsewhere}) if page.elsewhere else None,
+                )  # fmt: skip
+            sha = await asyncio.to_thread(self._workspaces.artifacts.put, page.text.encode("utf-8", "replace"))
+            return self._workspaces.artifacts.path(sha), _WEB
         text = value
         if kind == "session_object" and (cut := _CUT.fullmatch(value.strip())):
             outputs = await asyncio.to_thread(self._workspaces.artifacts.find, cut[1])
@@ -336,6 +357,10 @@ def _coverage(session: RecursiveSession) -> dict[str, Any]:
         "percent": round(100 * seen / size, 2) if size else 100.0,
         "gaps": gaps,
     }
+
+
+def _origin(session: RecursiveSession) -> Origin:
+    return Origin.WEB if session.source.kind == _WEB else Origin.WORKSPACE
 
 
 def _one_source(args: RlmOpen) -> tuple[str, str]:

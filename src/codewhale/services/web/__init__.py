@@ -1,0 +1,1 @@
+"""The web: one dialler, pages as text, and the providers of searches."""

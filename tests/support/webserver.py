@@ -1,0 +1,67 @@
+"""A site of the web on an address of loopback that tests take for a public one."""
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+from codewhale.process.addresses import address_kind
+from codewhale.services.web.dialler import Dialler
+from codewhale.testing import Harness
+from support.loopserver import LoopServer
+
+PORT = 8080
+Answer = tuple[int, dict[str, str], bytes] | Callable[[asyncio.StreamWriter], Awaitable[None]]
+
+
+@dataclass
+class WebServer(LoopServer):
+    """Answers paths with `pages`; anything else is 404. `asked` are the heads of the requests, `bodies` what came."""
+
+    pages: dict[str, Answer] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    ip: str = ""
+
+    async def __aenter__(self) -> Self:
+        self._tasks = set()
+        self.ip = f"127.{random.randint(2, 250)}.{random.randint(1, 250)}.{random.randint(2, 250)}"
+        self._server = await asyncio.start_server(self._accept, self.ip, PORT, limit=1 << 24)
+        self.address = f"{self.ip}:{PORT}"
+        return self
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        self.asked.append(head)
+        length = next((int(line[15:]) for line in head.split("\r\n") if line.lower().startswith("content-length:")), 0)
+        self.bodies.append(await reader.readexactly(length))
+        answer = self.pages.get(head.split(" ")[1], (404, {"content-type": "text/plain"}, b"nothing here"))
+        if callable(answer):
+            await answer(writer)
+            return
+        status, headers, body = answer
+        rows = {"content-length": str(len(body)), "connection": "close", **headers}
+        lines = [f"HTTP/1.1 {status} x", *(f"{name}: {value}" for name, value in rows.items())]
+        writer.write(("\r\n".join(lines) + "\r\n\r\n").encode("latin-1") + body)
+        await writer.drain()
+
+    def dialler(self, hosts: dict[str, Sequence[str]] | None = None) -> Dialler:
+        """One that finds this server under every name of example.org, and other names as `hosts` says."""
+
+        async def resolve(host: str, port: int) -> Sequence[str]:
+            if hosts and host in hosts:
+                return hosts[host]
+            if host.endswith("example.org"):
+                return [self.ip]
+            raise OSError(f"no such host: {host}")
+
+        return Dialler(resolve, lambda address: "public" if address == self.ip else address_kind(address))
+
+    def serve(self, stage: Harness) -> None:
+        """Let the tools of an application find this server."""
+        stage.app.parts.services.__dict__["dialler"] = self.dialler()
+
+
+def html(text: str, **headers: str) -> Answer:
+    return 200, {"content-type": "text/html; charset=utf-8", **headers}, text.encode()
