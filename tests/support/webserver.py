@@ -60,7 +60,7 @@ class WebServer(LoopServer):
 
     def serve(self, stage: Harness) -> None:
         """Let the tools of an application find this server."""
-        stage.app.parts.services.__dict__["dialler"] = self.dialler()
+        stage.app.parts.web.__dict__["dialler"] = self.dialler()
 
 
 def html(text: str, **headers: str) -> Answer:

@@ -29,11 +29,11 @@ from codewhale.app.settings import (
     SecretSettings,
     SkillSettings,
     ToolSettings,
-    WebTable,
     WorkspaceSettings,
     search_settings,
 )
 from codewhale.app.toolbox import Toolbox
+from codewhale.app.webparts import WebParts
 from codewhale.catalog.registry import Catalog
 from codewhale.config import Config
 from codewhale.config.layers import DEFAULT
@@ -80,9 +80,6 @@ if TYPE_CHECKING:
     from codewhale.services.jobs import ShellJobs
     from codewhale.services.jobs.artifacts import LogArchive
     from codewhale.services.jobs.user_commands import UserCommands
-    from codewhale.services.web.dialler import Dialler
-    from codewhale.services.web.pages import WebPages
-    from codewhale.services.web.searching import WebSearch
     from codewhale.skills.library import SkillLibrary
     from codewhale.skills.rules import RuleStore
     from codewhale.skills.store import SkillStore
@@ -138,6 +135,7 @@ class Container:
             self.closers,
             self.sessions,
         )
+        self.web = WebParts(config, place.environ)
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)
 
@@ -533,25 +531,6 @@ class Services:  # what tools, commands and interfaces work with
     def _canonical(self, name: str) -> str:
         meant = self._app.catalog.resolve(name)
         return "" if meant is None else meant.spec.name
-
-    @cached_property
-    def dialler(self) -> "Dialler":
-        from codewhale.services.web.dialler import Dialler
-
-        return Dialler()
-
-    @cached_property
-    def web_pages(self) -> "WebPages":
-        from codewhale.services.web.pages import WebPages
-
-        return WebPages(self.dialler)
-
-    @cached_property
-    def web_search(self) -> "WebSearch":
-        from codewhale.services.web.searching import SearchOptions, WebSearch
-
-        table = self._app.config.section("web", WebTable)
-        return WebSearch(self.dialler, SearchOptions(table.search, table.searxng), self._app.place.environ)
 
     @cached_property
     def code_search(self) -> "CodeSearch":

@@ -100,9 +100,7 @@ def tool_family(app: Container, key: str) -> object:
         case "web":
             from codewhale.tools.web import WebTools
 
-            return WebTools(
-                app.services.web_pages, app.services.web_search, app.artifacts, app.engine.session, app.redact
-            )
+            return WebTools(app.web.pages, app.web.search, app.artifacts, app.engine.session, app.redact)
         case _:
             return _tools_of_the_work(app, key)
 
@@ -161,8 +159,7 @@ def _tools_of_the_work(app: Container, key: str) -> object:
         case "rlm":
             from codewhale.tools.rlm import RlmTools
 
-            pages = lambda: app.services.web_pages  # noqa: E731
-            return RlmTools(app.recursion.sessions, app.services.workspaces, app.engine.session, app.asking, pages)
+            return RlmTools(app.recursion.sessions, app.services.workspaces, app.engine.session, app.asking, app.web)
         case "toolsearch":
             from codewhale.tools.toolsearch import ToolSearchTools
 

@@ -4,7 +4,7 @@ import asyncio
 import os
 import re
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Protocol
 
 import msgspec
 
@@ -28,6 +28,13 @@ _CUT = re.compile(r"art_([0-9a-f]{8,64})")
 _SOURCES = ("file_path", "content", "session_object", "url")
 _WEB = "web page"  # the kind of a source whose text others wrote
 Name = Annotated[str, Doc("The session's name or id, as rlm_open gave it.", min_length=1, max_length=100)]
+
+
+class PageReader(Protocol):
+    """Reads pages of the web."""
+
+    @property
+    def pages(self) -> WebPages: ...
 
 
 class RlmSessionObjects(Args, frozen=True):
@@ -89,13 +96,13 @@ class RlmTools:
         workspaces: Workspaces,
         session: Callable[[str], Session],
         asker: Asker,
-        pages: Callable[[], WebPages],
+        web: PageReader,
     ) -> None:
         self._sessions = sessions
         self._workspaces = workspaces
         self._session = session
         self._asker = asker
-        self._pages = pages
+        self._web = web
 
     @tool("rlm_session_objects", effects={Effect.READS}, parallel=True)
     async def rlm_session_objects(self, args: RlmSessionObjects, call: CallContext) -> ToolResult:
@@ -218,7 +225,7 @@ class RlmTools:
             return await asyncio.to_thread(_real_file, space.open(value)), "file"
         if kind == "url":
             request = WebRequest(value.strip(), MOST_BYTES, MOST_SECONDS)
-            page = await self._pages().page(request)
+            page = await self._web.pages.page(request)
             if page.elsewhere or page.status >= 400 or not page.text:
                 what = f"leads to {one_line(page.elsewhere, 200)}" if page.elsewhere else f"answered {page.status}"
                 raise ToolError(

@@ -57,7 +57,7 @@ def main() -> int:
             return 0
     elif extent != "whole":
         parts = [_content(root)]
-    writer = Writer(address)
+    writer = MarkdownWriter(address)
     for part in parts[:50]:
         writer.block(part, 0)
         writer.end()
@@ -124,7 +124,7 @@ def _weight(node: Any) -> int:
     return len(_flat(node.text())) - sum(len(_flat(link.text())) for link in node.css("a"))
 
 
-class Writer:
+class MarkdownWriter:
     """Markdown of nodes in `lines`."""
 
     def __init__(self, address: str) -> None:

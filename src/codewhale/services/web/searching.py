@@ -31,7 +31,7 @@ class SearchHit(Struct, frozen=True):
     date: str = ""
 
 
-class SearchAnswer(Struct, frozen=True):
+class WebHits(Struct, frozen=True):
     """The results of a search, who answered, and why those before did not."""
 
     hits: tuple[SearchHit, ...]
@@ -115,7 +115,7 @@ class WebSearch:
         self._options = options
         self._environ = environ
 
-    async def search(self, query: str, most: int, seconds: float) -> SearchAnswer:
+    async def search(self, query: str, most: int, seconds: float) -> WebHits:
         """At most `most` results. Raises ToolError where nobody answers."""
         missed = list[str]()
         for name in self._options.order:
@@ -126,7 +126,7 @@ class WebSearch:
             except ToolError as error:
                 missed.append(f"{name}: {error.message}")
             else:
-                return SearchAnswer(tuple(hits[:most]), name, tuple(missed))
+                return WebHits(tuple(hits[:most]), name, tuple(missed))
         reasons = " ".join(missed) or "`[web] search` names no provider."
         raise ToolError(
             "not_available",
