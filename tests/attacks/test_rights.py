@@ -31,10 +31,10 @@ LOOKS = {
     "agent_close", "agent_eval", "agent_open",
     "checklist_add", "checklist_list", "checklist_update", "checklist_write", "code_history", "code_symbols",
     "codebase_search", "diagnostics", "exec_shell_wait", "file_search", "git_blame", "git_diff", "git_log",
-    "git_show", "git_status", "grep_files", "handle_read", "list_dir", "load_skill", "memory_get", "memory_search",
+    "fetch_url", "git_show", "git_status", "grep_files", "handle_read", "list_dir", "load_skill", "memory_get", "memory_search",
     "project_map", "read_file", "remember", "request_user_input", "retrieve_tool_result",
     "rlm_close", "rlm_configure", "rlm_eval", "rlm_open", "rlm_session_objects", "task_shell_wait",
-    "tool_search_tool_bm25",
+    "tool_search_tool_bm25", "web_search",
     "tool_search_tool_regex", "update_plan", "validate_data",
 }  # fmt: skip
 GATED = {"fim_edit", "tool_agent"}

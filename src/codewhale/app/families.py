@@ -97,6 +97,10 @@ def tool_family(app: Container, key: str) -> object:
             from codewhale.tools.git import GitTools
 
             return GitTools()
+        case "web":
+            from codewhale.tools.web import WebTools
+
+            return WebTools(app.web.pages, app.web.search, app.artifacts, app.engine.session, app.redact)
         case _:
             return _tools_of_the_work(app, key)
 

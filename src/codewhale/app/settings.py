@@ -72,6 +72,16 @@ class RlmTable(Struct, frozen=True):
     round_queries: Annotated[int, Meta(ge=1, le=2_000)] = 64
 
 
+class WebTable(Struct, frozen=True):
+    """The `[web]` table: the providers of searches in the order in which they are asked, and the address of a SearXNG
+    instance, which may be one of the person's own network."""
+
+    search: Annotated[
+        tuple[Literal["duckduckgo", "bing", "searxng", "tavily", "bocha", "metaso", "baidu"], ...], Meta(max_length=7)
+    ] = ("duckduckgo", "bing")
+    searxng: Annotated[str, Meta(pattern=r"^(?:https?://[^\s]+)?$", max_length=1000)] = ""
+
+
 class SecretSettings(Struct, frozen=True):
     """The `[secrets]` table. `shapes` says whether keys of known shapes are replaced in what comes from outside,
     `prefixes` what keys of issuers that are not known begin with: at least eight more letters make one."""
@@ -86,10 +96,10 @@ class Settings(Struct, frozen=True):
     `approval` what becomes of calls that no rule decides: suggest asks the person, sandbox asks about what the
     sandbox does not hold, auto runs them, never refuses them, `skills` where more skills stand, `hooks` the
     commands that run at moments of a session, `tui` how the terminal interface looks and is driven, `subagents`
-    what bounds them, `rlm` recursive sessions, `mcp_config_path` the file that names MCP servers, `titles` whether
-    the model is asked for a title after a session's first turn (by default no server of this machine or its own
-    network). The four last ones are of code search: whether it has an index at all, and the local programs, or
-    folders of models, in its slots ("" is none)."""
+    what bounds them, `rlm` recursive sessions, `web` searches, `mcp_config_path` the file that names MCP servers,
+    `titles` whether the model is asked for a title after a session's first turn (by default no server of this
+    machine or its own network). The four last ones are of code search: whether it has an index at all, and the
+    local programs, or folders of models, in its slots ("" is none)."""
 
     provider: str = ""
     model: str = ""
@@ -103,6 +113,7 @@ class Settings(Struct, frozen=True):
     skills: SkillSettings = SkillSettings()
     subagents: ChildSettings = ChildSettings()
     rlm: RlmTable = RlmTable()
+    web: WebTable = WebTable()
     hooks: dict[str, Any] = {}
     tui: TuiSettings = TuiSettings()
     mcp_config_path: str = ""

@@ -1,15 +1,24 @@
-"""The web: who dials and what reads pages, built with the first call."""
+"""The web: who dials, what reads pages, and who searches; built with the first call."""
 
+from collections.abc import Mapping
 from functools import cached_property
 from typing import TYPE_CHECKING
+
+from codewhale.app.settings import WebTable
+from codewhale.config import Config
 
 if TYPE_CHECKING:
     from codewhale.services.web.dialler import Dialler
     from codewhale.services.web.pages import WebPages
+    from codewhale.services.web.searching import WebSearch
 
 
 class WebParts:
     """The web of one application."""
+
+    def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
+        self._config = config
+        self._environ = environ
 
     @cached_property
     def dialler(self) -> "Dialler":
@@ -22,3 +31,10 @@ class WebParts:
         from codewhale.services.web.pages import WebPages
 
         return WebPages(self.dialler)
+
+    @cached_property
+    def search(self) -> "WebSearch":
+        from codewhale.services.web.searching import SearchOptions, WebSearch
+
+        table = self._config.section("web", WebTable)
+        return WebSearch(self.dialler, SearchOptions(table.search, table.searxng), self._environ)

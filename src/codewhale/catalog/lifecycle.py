@@ -33,7 +33,7 @@ DEFERRED: frozenset[str] = frozenset(
 )
 
 # Canonical names promised but not built yet; the set may only shrink.
-NOT_YET: frozenset[str] = frozenset("fetch_url speech task_create task_list task_read web_run web_search".split())
+NOT_YET: frozenset[str] = frozenset("speech task_create task_list task_read web_run".split())
 
 
 class Alias(Struct, frozen=True):

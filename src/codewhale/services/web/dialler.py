@@ -7,7 +7,7 @@ import socket
 import zlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urljoin
+from urllib.parse import urljoin, urlsplit
 
 from msgspec import Struct
 
@@ -49,12 +49,16 @@ class WebAnswer(Struct, frozen=True):
 
 
 class WebRequest(Struct, frozen=True):
-    """What is asked: at most `most` bytes of a body, within `seconds`."""
+    """What is asked. `own` is an address that the person's configuration names: it may be private, has any port, and
+    redirects are not followed. A body is JSON, and is sent by POST."""
 
     url: str
     most: int = 1 << 20
     seconds: float = 15.0
     accept: str = "text/html, application/xhtml+xml, application/json;q=0.9, text/*;q=0.9, */*;q=0.5"
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    own: bool = False
 
 
 async def resolved(host: str, port: int) -> Sequence[str]:
@@ -93,27 +97,32 @@ class Dialler:
     async def _follow(self, request: WebRequest) -> WebAnswer:
         url, seen = request.url, set[str]()
         while True:
-            place = self._judged(url)
+            place = self._judged(url, request.own)
             answer = await self._once(request, url, place)
             target = answer.headers.get("location", "")
-            if answer.status not in _REDIRECTS or not target:
+            if request.own or answer.status not in _REDIRECTS or not target or request.body:
                 return answer
             seen.add(url)
             url = urljoin(url, target.strip()).partition("#")[0]
-            judged = self._judged(url)
+            judged = self._judged(url, own=False)
             if not _one_site(place.host, judged.host) or (place.scheme, judged.scheme) == ("https", "http"):
                 return WebAnswer(answer.url, answer.status, answer.headers, b"", elsewhere=url)
             if url in seen or len(seen) > MOST_HOPS:
                 what = "leads back to itself" if url in seen else f"leads on more than {MOST_HOPS} times"
                 raise ToolError("execution_failed", f"{one_line(request.url, 200)} {what}; nothing was read.")
 
-    def _judged(self, url: str) -> Judged:
+    def _judged(self, url: str, own: bool) -> Judged:
+        if own:
+            parts = urlsplit(url)
+            port = parts.port or (443 if parts.scheme == "https" else 80)
+            target = parts.path + (f"?{parts.query}" if parts.query else "")
+            return Judged(True, scheme=parts.scheme, host=parts.hostname or "", port=port, target=target or "/")
         judged = judge_url(url, self._ports)
         if not judged.ok:
             raise refused(url, judged.reason)
         return judged
 
-    async def _addresses(self, place: Judged) -> Sequence[str]:
+    async def _addresses(self, place: Judged, own: bool) -> Sequence[str]:
         """The addresses of a host, all of which may be dialled."""
         try:
             found = await self._resolve(place.host, place.port)
@@ -122,7 +131,7 @@ class Dialler:
             raise ToolError(
                 "execution_failed", f"The host {place.host} was not found: {one_line(reason, 120)}."
             ) from None
-        for address in found:
+        for address in found if not own else ():
             if (kind := self._kind(address)) != "public":
                 what = _KINDS.get(kind, "in the network of this machine")
                 raise refused(place.host, f"it leads to {address}, which is {what} ({kind})")
@@ -133,23 +142,28 @@ class Dialler:
     async def _once(self, request: WebRequest, url: str, place: Judged) -> WebAnswer:
         import httpcore2
 
-        addresses = await self._addresses(place)
+        addresses = await self._addresses(place, request.own)
         tls = httpcore2.default_ssl_context() if place.scheme == "https" else None
         usual = place.port == (443 if tls else 80)
         host = f"[{place.host}]" if ":" in place.host else place.host
         headers = [
             (b"host", (host if usual else f"{host}:{place.port}").encode()),
             (b"user-agent", _AGENT), (b"accept", request.accept.encode()), (b"accept-encoding", b"gzip, deflate"),
+            *((name.encode(), value.encode("latin-1", "replace")) for name, value in request.headers),
         ]  # fmt: skip
+        if request.body:
+            headers += [(b"content-type", b"application/json"), (b"content-length", b"%d" % len(request.body))]
         there = httpcore2.URL(scheme=place.scheme, host=place.host, port=place.port, target=place.target.encode())
-        asked = httpcore2.Request("GET", there, headers=headers)
+        asked = httpcore2.Request(
+            "POST" if request.body else "GET", there, headers=headers, content=request.body or None
+        )
         try:
             async with (
                 httpcore2.AsyncConnectionPool(ssl_context=tls, network_backend=_pinned(addresses)) as pool,
                 contextlib.aclosing(await pool.handle_async_request(asked)) as response,
             ):
                 found = _headers(response.headers)
-                leads = response.status in _REDIRECTS and "location" in found
+                leads = response.status in _REDIRECTS and "location" in found and not request.own
                 body, cut = (b"", False) if leads else await _body(response, found, request.most)
                 return WebAnswer(url, response.status, found, body, cut)
         except (httpcore2.NetworkError, httpcore2.ProtocolError, httpcore2.TimeoutException, OSError) as error:
