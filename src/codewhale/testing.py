@@ -70,6 +70,10 @@ class Harness:
         return [envelope.event for envelope in await waiting]
 
 
+async def _nowhere(host: str, port: int) -> Sequence[str]:
+    raise OSError("this application has no web")
+
+
 async def collect(events: AsyncIterator[Envelope], seconds: float = _DEADLINE) -> list[Envelope]:
     """Everything up to and including the end of a turn. Raises TimeoutError after `seconds`."""
     found: list[Envelope] = []
@@ -91,9 +95,10 @@ async def harness(
     window: int = 0,
 ) -> AsyncIterator[Harness]:
     """A whole application whose model plays `script` (turns as dicts, or callables from request to turn), at a
-    provider of these `facts`, with a window of so many tokens (0: a million)."""
+    provider of these `facts`, with a window of so many tokens (0: a million). It finds no host of the web."""
     settings = ProviderSettings(dialect="scripted", context_window=window, facts=dict(facts or {}))
     provider = ScriptedProvider(script, settings=settings)
     options = AppOptions(home=str(home), workspace=str(workspace), provider="scripted", model="scripted")
     async with open_app(options, environ=environ or {}, providers={"scripted": provider}) as app:
+        app.parts.web.resolve = _nowhere
         yield Harness(app, provider, workspace)

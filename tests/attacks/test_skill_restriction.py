@@ -30,7 +30,7 @@ SKILLS: list[tuple[str, tuple[str, ...], set[str] | None]] = [
     ("Read Grep Glob LS", ("read_file", "grep_files", "file_search", "list_dir"), set()),
     ("Read Edit Write MultiEdit", ("read_file", "edit_file", "apply_patch", "write_file"), set()),
     ("TodoWrite TodoRead", ("checklist_write", "checklist_add", "checklist_update", "checklist_list"), set()),
-    ("WebFetch WebSearch", (), set()),
+    ("WebFetch WebSearch", ("fetch_url", "web_search"), set()),
     ("Task", AGENTS, set()),
     ("Agent Read", (*AGENTS, "read_file"), set()),
     ("Bash", SHELL, None),

@@ -189,7 +189,7 @@ def test_a_head_fits_its_budget_and_holds_what_is_built_of_it(profile: str, dial
 
 def test_the_count_of_the_head() -> None:
     counts = [len(CATALOG.head_of(name)) for name in ("default", "arcee", "compact", "intent")]
-    assert counts == [22, 10, 8, 10]
+    assert counts == [24, 10, 8, 10]
 
 
 def test_nothing_of_a_state_stands_in_a_schema_or_a_description() -> None:

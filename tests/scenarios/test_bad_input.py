@@ -20,6 +20,7 @@ from support.goodcalls import GOOD, NOTHING, READY
 from support.known import know_every_tool
 from support.repos import make_repo
 from support.scenes import ending, results
+from support.webserver import WebServer, hits, html
 
 TOOLS = Catalog.load().names()
 SECONDS = 10.0
@@ -225,7 +226,9 @@ async def refused(
         know_every_tool(home)
         (home / "skills/house").mkdir(parents=True)
         (home / "skills/house/SKILL.md").write_text("---\nname: house\ndescription: Rules of the house\n---\nKnock.\n")
-    async with harness(home, space, model, facts=FACTS, window=window) as stage:
+    site = WebServer({"/": html("<p>One page.</p>"), "/search": hits(("One", "http://example.org/", "one"))})
+    async with site, harness(home, space, model, facts=FACTS, window=window) as stage:
+        site.serve(stage)
         events = await stage.turn("Go.")
     assert ending(events).status == "done", ending(events)
     found = results(events)[len(READY[tool]) :]

@@ -20,9 +20,9 @@ RECURSIVE = ("rlm_session_objects", "rlm_open", "rlm_eval", "rlm_configure", "rl
 # Role -> the effects that its calls may have, and the tools that it may not call all the same.
 ROLES: dict[str, tuple[str, tuple[str, ...]]] = {
     "general": ("reads writes executes network", ()),
-    "explore": ("reads", ()),
-    "plan": ("reads", ()),
-    "review": ("reads", AGENTS),
+    "explore": ("reads network", ()),
+    "plan": ("reads network", ()),
+    "review": ("reads network", AGENTS),
     "implementer": ("reads writes executes network", ()),
     "verifier": ("reads executes", ()),
     "tool_agent": ("reads writes executes network", (*AGENTS, *RECURSIVE)),

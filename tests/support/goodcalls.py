@@ -24,6 +24,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "exec_shell_cancel": {"task_id": "JOB"},
     "exec_shell_interact": {"task_id": "JOB", "timeout_ms": 0},
     "exec_shell_wait": {"task_id": "JOB"},
+    "fetch_url": {"url": "http://example.org:8080/"},
     "file_search": {"query": "a"},
     "fim_edit": {"path": "a.txt", "prefix_anchor": "one", "suffix_anchor": "\n"},
     "git_blame": {"path": "a.txt"},
@@ -58,6 +59,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "tool_search_tool_regex": {"query": "^git_"},
     "update_plan": {"plan": [{"step": "a", "status": "pending"}]},
     "validate_data": {"content": "1"},
+    "web_search": {"query": "one"},
     "write_file": {"path": "new.txt", "content": "x"},
 }
 

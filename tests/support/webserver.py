@@ -1,13 +1,16 @@
 """A site of the web on an address of loopback that tests take for a public one."""
 
 import asyncio
+import json
 import random
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
+from codewhale.app.settings import WebTable
 from codewhale.process.addresses import address_kind
 from codewhale.services.web.dialler import Dialler
+from codewhale.services.web.searching import SearchOptions, WebSearch
 from codewhale.testing import Harness
 from support.loopserver import LoopServer
 
@@ -36,7 +39,10 @@ class WebServer(LoopServer):
         self.asked.append(head)
         length = next((int(line[15:]) for line in head.split("\r\n") if line.lower().startswith("content-length:")), 0)
         self.bodies.append(await reader.readexactly(length))
-        answer = self.pages.get(head.split(" ")[1], (404, {"content-type": "text/plain"}, b"nothing here"))
+        asked = head.split(" ")[1]
+        answer = self.pages.get(asked) or self.pages.get(
+            asked.partition("?")[0], (404, {"content-type": "text/plain"}, b"nothing here")
+        )
         if callable(answer):
             await answer(writer)
             return
@@ -52,15 +58,24 @@ class WebServer(LoopServer):
         async def resolve(host: str, port: int) -> Sequence[str]:
             if hosts and host in hosts:
                 return hosts[host]
-            if host.endswith("example.org"):
+            if host.endswith("example.org") or host == self.ip:
                 return [self.ip]
             raise OSError(f"no such host: {host}")
 
         return Dialler(resolve, lambda address: "public" if address == self.ip else address_kind(address))
 
     def serve(self, stage: Harness) -> None:
-        """Let the tools of an application find this server."""
-        stage.app.parts.web.__dict__["dialler"] = self.dialler()
+        """Let the tools of an application find this server; where none is configured, it answers searches too."""
+        web = stage.app.parts.web
+        web.dialler = self.dialler()
+        if not web.config.section("web", WebTable).searxng:
+            web.search = WebSearch(web.dialler, SearchOptions(("searxng",), f"http://{self.address}"), {})
+
+
+def hits(*rows: tuple[str, str, str]) -> Answer:
+    """An answer of SearXNG: title, address and text of each result."""
+    found = [{"title": title, "url": url, "content": text} for title, url, text in rows]
+    return 200, {"content-type": "application/json"}, json.dumps({"results": found}).encode()
 
 
 def html(text: str, **headers: str) -> Answer:

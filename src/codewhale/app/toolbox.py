@@ -47,7 +47,7 @@ class Toolbox:
             args = msgspec.convert(arguments, tool.args, strict=True)
         except msgspec.ValidationError as error:
             raise ToolError("invalid_input", f"Invalid arguments: {error}.", field="arguments") from None
-        subjects = tool.decl.subjects(args)
+        subjects = tool.subjects(args)
         paths = [subject.path for subject in subjects if isinstance(subject, PathSubject)]
 
         async def run(call: CallContext) -> ToolResult | Preview:

@@ -8,7 +8,7 @@ from codewhale.app.settings import WebTable
 from codewhale.config import Config
 
 if TYPE_CHECKING:
-    from codewhale.services.web.dialler import Dialler
+    from codewhale.services.web.dialler import Dialler, Resolver
     from codewhale.services.web.pages import WebPages
     from codewhale.services.web.searching import WebSearch
 
@@ -17,14 +17,15 @@ class WebParts:
     """The web of one application."""
 
     def __init__(self, config: Config, environ: Mapping[str, str]) -> None:
-        self._config = config
+        self.config = config
         self._environ = environ
+        self.resolve: Resolver | None = None  # another in tests alone
 
     @cached_property
     def dialler(self) -> "Dialler":
-        from codewhale.services.web.dialler import Dialler
+        from codewhale.services.web.dialler import Dialler, resolved
 
-        return Dialler()
+        return Dialler(self.resolve or resolved)
 
     @cached_property
     def pages(self) -> "WebPages":
@@ -36,5 +37,5 @@ class WebParts:
     def search(self) -> "WebSearch":
         from codewhale.services.web.searching import SearchOptions, WebSearch
 
-        table = self._config.section("web", WebTable)
+        table = self.config.section("web", WebTable)
         return WebSearch(self.dialler, SearchOptions(table.search, table.searxng), self._environ)

@@ -16,6 +16,7 @@ from codewhale.protocol.tools import CallContext, Effect, Preview, Subject, Tool
 
 A = TypeVar("A", bound="Args")
 Run = Callable[[Any, CallContext], Awaitable[ToolResult | Preview]]
+Subjects = Callable[[Any], tuple[Subject, ...]]
 
 
 class Args(Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,7 +33,7 @@ class ToolDecl(Struct, frozen=True):
 
     name: str
     effects: tuple[Effect, ...]
-    subjects: Callable[[Any], tuple[Subject, ...]]
+    subjects: Subjects | str
     parallel: bool
     polls: bool
     previews: bool = False
@@ -45,7 +46,7 @@ def tool(
     name: str,
     *,
     effects: Iterable[Effect],
-    subjects: Callable[[Any], tuple[Subject, ...]] = lambda args: (),
+    subjects: Subjects | str = lambda args: (),
     parallel: bool = False,
     polls: bool = False,
     fetches: bool = False,
@@ -53,8 +54,9 @@ def tool(
     """Declare an async method `(self, args, call)` as the tool `name`; its docstring is what the model reads. One that
     is annotated to return a Preview is approved by what that shows, and does nothing before.
 
-    `effects` and `subjects` are all that policy sees. `parallel`: may run beside other parallel calls. `polls`:
-    repeating it unchanged is normal, so the loop guard leaves it alone. `fetches`: gives back what was kept before.
+    `effects` and `subjects` (a function, or the name of a method of the family) are all that policy sees. `parallel`:
+    may run beside other parallel calls. `polls`: repeating it unchanged is normal, so the loop guard leaves it alone.
+    `fetches`: gives back what was kept before.
     """
 
     def mark(method: Callable[[Any, A, CallContext], Awaitable[ToolResult | Preview]]) -> Any:
@@ -89,11 +91,12 @@ def outlined(outline: Callable[[Any, str], tuple[Block, ...]]) -> Callable[[Any]
 
 
 class BoundTool(Struct, frozen=True):
-    """A tool ready to run: its declaration, its argument type and the bound method."""
+    """A tool ready to run: its declaration, its argument type, the bound method and what policy sees."""
 
     decl: ToolDecl
     args: type[Args]
     run: Run
+    subjects: Subjects
 
 
 def declared(family: type) -> dict[str, tuple[ToolDecl, type[Args], Callable[..., Any]]]:
@@ -110,7 +113,12 @@ def declared(family: type) -> dict[str, tuple[ToolDecl, type[Args], Callable[...
 def bound(family: object) -> dict[str, BoundTool]:
     """The tools of a family object, by name."""
     return {
-        name: BoundTool(decl, args, method.__get__(family))
+        name: BoundTool(
+            decl,
+            args,
+            method.__get__(family),
+            getattr(family, decl.subjects) if isinstance(decl.subjects, str) else decl.subjects,
+        )
         for name, (decl, args, method) in declared(type(family)).items()
     }
 

@@ -47,6 +47,10 @@ class WebSearchArgs(Args, frozen=True):
     timeout_ms: Annotated[int, Doc("Milliseconds.", ge=1_000, le=60_000)] = 15_000
 
 
+def _query(args: WebSearchArgs) -> str:
+    return one_line(args.query.strip(), 400)
+
+
 def _dialled(args: FetchUrl) -> tuple[Subject, ...]:
     return (UrlSubject(args.url.strip()),) if args.url and args.url.strip() else ()
 
@@ -96,12 +100,12 @@ class WebTools:
             )
         return await asyncio.to_thread(self._result, page, call)
 
-    @tool("web_search", effects={Effect.READS, Effect.NETWORK}, parallel=True)
+    @tool("web_search", effects={Effect.READS, Effect.NETWORK}, subjects="_searched", parallel=True)
     async def web_search(self, args: WebSearchArgs, call: CallContext) -> ToolResult:
         """Search the web. Returns title, address, snippet and date of each result with a ref_id to cite, as [web3];
         read one by fetch_url. Names who answered.
         """
-        query = one_line(args.query.strip(), 400)
+        query = _query(args)
         if not query or self._redact(call.session)(query) != query:
             what = "it holds a secret of the user" if query else "it is empty"
             raise _wrong("query", f"{what}; nothing was searched", "a secret" if query else "nothing")
@@ -121,6 +125,9 @@ class WebTools:
         body = f"\n{_DATA}\n<search_results>\n{text}\n</search_results>" if rows else ""
         metadata = {"query": query, "source": found.provider, "count": len(rows), "refs": refs}
         return ToolResult(f"{head}{missed}.{body}", metadata=metadata, origin=Origin.WEB)
+
+    def _searched(self, args: WebSearchArgs) -> tuple[Subject, ...]:
+        return tuple(UrlSubject(url) for url in self._search.dialled(_query(args), args.max_results))
 
     def _result(self, page: WebPage, call: CallContext) -> ToolResult:
         ref = self._number(call.session)

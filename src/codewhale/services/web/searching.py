@@ -17,6 +17,7 @@ from codewhale.services.web.pages import decoded, shown
 
 MOST_RESULTS = 10
 _SNIPPET, _SECONDS = 400, 10.0
+_SCHEMES = ("http://", "https://")
 _MODULE = "codewhale.services.web.searchhits"
 _ITEM = re.compile(r"<item\b.*?</item>", re.S | re.I)
 _TAG = re.compile(r"<[^>]*>")
@@ -110,10 +111,17 @@ PROVIDERS: dict[str, SearchProvider] = {
 class WebSearch:
     """Asks the providers of `options`, one after another, until one answers."""
 
-    def __init__(self, dialler: Dialler, options: SearchOptions, environ: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        dialler: Dialler,
+        options: SearchOptions,
+        environ: Mapping[str, str],
+        providers: Mapping[str, SearchProvider] = PROVIDERS,
+    ) -> None:
         self._dialler = dialler
         self._options = options
         self._environ = environ
+        self._providers = providers
 
     async def search(self, query: str, most: int, seconds: float) -> WebHits:
         """At most `most` results. Raises ToolError where nobody answers."""
@@ -129,13 +137,19 @@ class WebSearch:
                 return WebHits(tuple(hits[:most]), name, tuple(missed))
         reasons = " ".join(missed) or "`[web] search` names no provider."
         raise ToolError(
-            "not_available",
+            "execution_failed",
             f"The web could not be searched. {one_line(reasons, 1_000)} If you know an address, fetch_url reads it; "
             "else go on without, and say so.",
         )
 
+    def dialled(self, query: str, most: int) -> Sequence[str]:
+        """The addresses that a search may dial, what is sent included. The person's own instance is none of them."""
+        rows = [self._providers[name] for name in self._options.order if name != "searxng"]
+        urls = [(row, row.url(query, most)) for row in rows if not row.key or self._environ.get(row.key)]
+        return [url if row.body is None else f"{url}?query={quote_plus(query)}" for row, url in urls]
+
     async def _asked(self, name: str, query: str, most: int, seconds: float) -> Sequence[SearchHit]:
-        provider = PROVIDERS[name]
+        provider = self._providers[name]
         own = name == "searxng"
         base = self._options.searxng.rstrip("/") if own else ""
         if own and not base.startswith(("http://", "https://")):
@@ -187,7 +201,7 @@ def _of_json(answer: WebAnswer, provider: SearchProvider) -> Sequence[SearchHit]
     if not isinstance(value, list):
         raise _Missed(f"its answer has changed: it has no {provider.rows}.")
     title, url, snippet, date = provider.fields
-    rows = [row for row in value if isinstance(row, dict) and isinstance(row.get(url), str)]
+    rows = [row for row in value if isinstance(row, dict) and str(row.get(url)).startswith(_SCHEMES)]
     return [
         _hit(str(row.get(title) or ""), row[url], str(row.get(snippet) or ""), str(row.get(date) or "")) for row in rows
     ]
@@ -202,7 +216,7 @@ def _of_feed(answer: WebAnswer) -> Sequence[SearchHit]:
         _hit(*(_element(item, name) for name in ("title", "link", "description", "pubDate")))
         for item in _ITEM.findall(text)[:MOST_RESULTS]
     ]
-    return [hit for hit in hits if hit.url.startswith(("http://", "https://"))]
+    return [hit for hit in hits if hit.url.startswith(_SCHEMES)]
 
 
 def _element(item: str, name: str) -> str:
@@ -225,4 +239,4 @@ def _target(url: str) -> str:
     parts = urlsplit(url)
     if parts.path == "/l/" and (through := parse_qs(parts.query).get("uddg")):
         url = through[0]
-    return url if url.startswith(("http://", "https://")) else ""
+    return url if url.startswith(_SCHEMES) else ""
