@@ -24,6 +24,7 @@ from codewhale.app.recursion import RecursionParts
 from codewhale.app.relays import RelayParts
 from codewhale.app.routes import Routes
 from codewhale.app.settings import (
+    NetworkTable,
     Place,
     SandboxSettings,
     SecretSettings,
@@ -154,7 +155,9 @@ class Container:
             hiding = config.section("secrets", SecretSettings)
             confining = config.section("sandbox", SandboxSettings)
             redactor = self.redactors.of(hiding.shapes, hiding.prefixes)
-            self._settings[root] = WorkspaceSettings(config, self._tools(config), confining, redactor)
+            self._settings[root] = WorkspaceSettings(
+                config, self._tools(config), confining, config.section("network", NetworkTable), redactor
+            )
         return self._settings[root]
 
     def read_settings(self, workspace: str) -> None:

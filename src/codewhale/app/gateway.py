@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from codewhale.app.settings import WorkspaceSettings
+from codewhale.app.settings import NetworkTable, WorkspaceSettings
 from codewhale.catalog.lifecycle import ALIASES
 from codewhale.protocol.decisions import Decision, DecisionRequest, Opinion
 from codewhale.protocol.errors import ToolError
@@ -86,7 +86,9 @@ class Gateway:
         if self.clean(url, request.workspace) != url:
             return Opinion("ask", "network.secret", "The address contains the value of a secret.")
         carried = leak(url)
-        return None if carried is None else Opinion("ask", carried.rule, carried.reason)
+        if carried is not None:
+            return Opinion("ask", carried.rule, carried.reason)
+        return by_host(url, self._settings(request.workspace).network)
 
     def sandbox_options(self, request: DecisionRequest) -> "SandboxOptions":
         from codewhale.permissions.policy import SandboxOptions
@@ -113,6 +115,21 @@ class Gateway:
             return "" if jobs is None else jobs.unfinished(session, job)
         except KeyError:
             return ""
+
+
+def by_host(url: str, table: NetworkTable) -> Opinion | None:
+    """What the `[network]` table says about an address; None where it may be read."""
+    from codewhale.permissions.policy import NETWORK_DEFAULT
+    from codewhale.permissions.rules import host_matches, host_of
+
+    said = ((table.deny, "deny"), (table.ask, "ask"), (table.allow, "allow"))
+    found = [verdict for hosts, verdict in said if any(host_matches(host, url) for host in hosts)]
+    verdict = found[0] if found else table.default
+    if verdict == "allow":
+        return None
+    where = f"[network] {verdict}" if found else f"[network] default = {verdict}"
+    rule = f"network.{verdict}" if found else NETWORK_DEFAULT
+    return Opinion("deny" if verdict == "deny" else "ask", rule, f"{host_of(url)}: the configuration says `{where}`.")
 
 
 def _tests(argv: tuple[str, ...], workspace: str) -> str:

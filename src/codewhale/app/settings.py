@@ -59,6 +59,19 @@ class SandboxSettings(Struct, frozen=True):
         return tuple(f"hide:{os.path.expanduser(path)}" for path in self.hidden)
 
 
+HostPattern = Annotated[str, Meta(pattern=r"^\.?[^\s/:@]+$", max_length=253)]
+
+
+class NetworkTable(Struct, frozen=True):
+    """The `[network]` table: hosts of the web that are denied, asked about and allowed, in this order (`.host` is every
+    host below it), and what holds for the rest. Rules of /network come before all but what is denied here."""
+
+    default: Literal["allow", "ask", "deny"] = "allow"
+    allow: tuple[HostPattern, ...] = ()
+    ask: tuple[HostPattern, ...] = ()
+    deny: tuple[HostPattern, ...] = ()
+
+
 class SkillSettings(Struct, frozen=True):
     """The `[skills]` table. `folder` is one more place of skills, the last of all."""
 
@@ -113,6 +126,7 @@ class Settings(Struct, frozen=True):
     skills: SkillSettings = SkillSettings()
     subagents: ChildSettings = ChildSettings()
     rlm: RlmTable = RlmTable()
+    network: NetworkTable = NetworkTable()
     web: WebTable = WebTable()
     hooks: dict[str, Any] = {}
     tui: TuiSettings = TuiSettings()
@@ -154,6 +168,9 @@ PROJECT_RULES: Rules = MappingProxyType(
         "secrets.prefixes": joined,
         "sandbox.network": ladder("off", "ask", "on", default="ask"),
         "sandbox.hidden": joined,
+        "network.default": ladder("deny", "ask", "allow", default="allow"),
+        "network.ask": joined,
+        "network.deny": joined,
         "approval": ladder("never", "suggest", "sandbox", "auto", default="suggest"),
     }
 )
@@ -165,6 +182,7 @@ class WorkspaceSettings(Struct, frozen=True):
     config: Config
     tools: ToolSettings
     sandbox: SandboxSettings
+    network: NetworkTable
     redactor: Redactor
 
 

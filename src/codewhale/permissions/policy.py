@@ -124,6 +124,8 @@ _LINE_END = re.compile(r"(?<!\\)[\r\n]")
 # A character and the key that takes it back; all that a key takes back.
 _ERASED = re.compile(r"[^\x08\x7f\r\n][\x08\x7f]")
 _KILLED = re.compile(r"[^\r\n]*\x15")
+# A denial that a rule of the person takes away: nothing speaks against this host but that no one has named it.
+NETWORK_DEFAULT = "network.default"
 NETWORK, OFFLINE, TOOLCHAINS = "network", "offline", "home:toolchains"
 # The tools of which the command line is all that they run; others may run more than they show.
 LINES = frozenset({"exec_shell", "task_shell_start", "task_gate_run"})
@@ -301,7 +303,7 @@ class Policy:
                 yield held
         for subject in request.subjects:
             dialled = self._inputs.url(subject.url, request) if isinstance(subject, UrlSubject) else None
-            if dialled is not None and dialled.verdict == "deny":
+            if dialled is not None and dialled.verdict == "deny" and dialled.rule != NETWORK_DEFAULT:
                 yield dialled
 
     def _unruled(self, request: DecisionRequest, view: RuleFacts) -> Opinion:

@@ -86,7 +86,7 @@ class RuleSet:
             case PathSubject():
                 return bool(rule.path) and not rule.command and not rule.host and _path(rule, view.paths(subject))
             case UrlSubject():
-                return bool(rule.host) and not rule.command and not rule.path and _host(rule.host, subject.url)
+                return bool(rule.host) and not rule.command and not rule.path and host_matches(rule.host, subject.url)
             case _:
                 return False
 
@@ -156,7 +156,8 @@ def _path(rule: Rule, paths: Sequence[str]) -> bool:
     return bool(judged) and (all(judged) if rule.action == "allow" else any(judged))
 
 
-def _host(pattern: str, url: str) -> bool:
+def host_matches(pattern: str, url: str) -> bool:
+    """Whether an address is of this host; `.host` means every host below it."""
     host = host_of(url)
     wanted = pattern.casefold().rstrip(".")
     return host.endswith(wanted) and host != wanted if wanted.startswith(".") else host == wanted

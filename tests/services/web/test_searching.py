@@ -119,7 +119,7 @@ async def test_without_a_key_or_an_address_a_provider_is_not_asked() -> None:
     found, site = await searched({"tavily": answer(good("tavily")), "bing": answer(good("bing"))}, keys={})
     assert found.provider == "bing" and found.missed == ("tavily: TAVILY_API_KEY is not set.",)
     assert len(site.asked) == 1
-    with pytest.raises(ToolError, match="searxng. does not say where it is"):
+    with pytest.raises(ToolError, match="searxng` does not say where it is"):
         await WebSearch(site.dialler(), SearchOptions(("searxng",)), {}).search("x", 5, 5.0)
 
 
