@@ -1,14 +1,25 @@
-"""What shows the same as a command line that is not allowed. Pure."""
+"""What shows the same as a command line or an address that is not allowed. Pure."""
 
 import re
 import shlex
 from collections.abc import Mapping
 
+from codewhale.process.addresses import words_of
 from codewhale.protocol.errors import Look
 
 # A command line with any of these does more than one plain thing.
 _MORE = re.compile(r"[|&;<>$`(){}*?\n\\~]")
 _GIT = {"status": "git_status", "diff": "git_diff", "log": "git_log"}
+
+
+def elsewhere(arguments: Mapping[str, object]) -> Look | None:
+    """What may find what stands at an address that may not be read."""
+    url = arguments.get("url")
+    if not isinstance(url, str) or not url:
+        return None
+    if url.startswith("file:"):
+        return Look("file_search", {"query": url.rstrip("/").rpartition("/")[2] or "."})
+    return Look("web_search", {"query": words_of(url)})
 
 
 def alternative(arguments: Mapping[str, object]) -> Look | None:

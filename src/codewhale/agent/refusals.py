@@ -4,7 +4,7 @@ right where there is one."""
 import os
 from collections.abc import Callable, Sequence
 
-from codewhale.agent.alternatives import alternative
+from codewhale.agent.alternatives import alternative, elsewhere
 from codewhale.agent.guard import block
 from codewhale.agent.pending_call import PendingCall
 from codewhale.catalog.schema import fits
@@ -29,13 +29,16 @@ _LOOKS = (Look("list_dir", {"path": "."}), Look("git_status", {}), Look("checkli
 _DOES = {Effect.WRITES: "writes", Effect.EXECUTES: "runs a program", Effect.NETWORK: "uses the network"}
 
 
-def denied(error: ToolError, call: PendingCall, allowed: Callable[[str], bool], scoped: str = "") -> ToolError:
+def denied(
+    error: ToolError, call: PendingCall, allowed: Callable[[str], bool], scoped: str = "", rule: str = ""
+) -> ToolError:
     """The refusal with all its parts. `allowed` tells whether a tool that only reads may be called; `scoped` is the
-    workspace where it is the session's role that refuses: there is something else to go on with."""
+    workspace where it is the session's role that refuses: there is something else to go on with; `rule` is what
+    refused."""
     spec = call.spec
     if spec is None:
         return error
-    look = alternative(call.arguments)
+    look = elsewhere(call.arguments) if rule.startswith("network.") else alternative(call.arguments)
     if look is None and scoped:
         path = call.arguments.get("path")
         there = isinstance(path, str) and os.path.isfile(os.path.join(scoped, path))

@@ -133,7 +133,9 @@ class ToolCallRunner:
         if isinstance(error, CallRefused):
             call.denied = True
             scoped = session.state.workspace if error.rule.startswith(("scope.", "skill.")) else ""
-            return _failure(call.name, denied(error, call, partial(self._authorizer.reads_may, session), scoped))
+            return _failure(
+                call.name, denied(error, call, partial(self._authorizer.reads_may, session), scoped, error.rule)
+            )
         result = _failure(call.name, completed(unless_gone(error, session.state.workspace), call))
         spec = call.spec if error is call.error else None
         if spec is not None and (is_unseen(session.state, call) or is_outdated(session.state, spec)):

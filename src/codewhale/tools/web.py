@@ -1,6 +1,7 @@
 """The web: pages as text, with a reference each that an answer can cite."""
 
 import asyncio
+import json
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Annotated, Any, Literal
@@ -8,8 +9,9 @@ from typing import Annotated, Any, Literal
 from msgspec.structs import replace
 
 from codewhale.lib.text import one_line
+from codewhale.process.addresses import words_of
 from codewhale.process.artifacts import ArtifactStore
-from codewhale.protocol.errors import NextCall, ToolError
+from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.events import CallFinished
 from codewhale.protocol.marks import inert
 from codewhale.protocol.tools import CallContext, Effect, Origin, OutputKept, Subject, ToolResult, UrlSubject
@@ -79,16 +81,27 @@ class WebTools:
         are. Of a long page returns outline, beginning and how to read on. Each page has a ref_id to cite, as [web3].
         """
         if (args.url or "").strip() and args.ref_id:
-            raise _wrong("ref_id", "give url or ref_id, not both", args.ref_id)
+            raise ToolError(
+                "invalid_input", "Give url or ref_id, not both.", field="ref_id", expected="one page",
+                received=args.ref_id, fix=NextCall("fetch_url", {"ref_id": args.ref_id}),
+            )  # fmt: skip
         if args.ref_id:
             return await asyncio.to_thread(self._again, args.ref_id.strip().strip("[]"), call)
         url = (args.url or "").strip()
         if not url:
             raise ToolError(
-                "missing_field", "fetch_url needs `url`, the address to read.", field="url", expected="an address"
+                "missing_field",
+                "fetch_url needs `url`, the address to read, or the ref_id of a page.",
+                field="url",
+                expected="an address",
+                received="nothing",
+                fix=Look("web_search", {"query": "what the page is about"}),
             )
         request = WebRequest(url, args.max_bytes, args.timeout_ms / 1000)
-        page = await self._pages.page(request, args.format, (args.selector or "").strip())
+        try:
+            page = await self._pages.page(request, args.format, (args.selector or "").strip())
+        except ToolError as error:
+            raise _way_on(error, url) from None
         if page.elsewhere:
             raise ToolError(
                 "not_available",
@@ -108,7 +121,10 @@ class WebTools:
         query = _query(args)
         if not query or self._redact(call.session)(query) != query:
             what = "it holds a secret of the user" if query else "it is empty"
-            raise _wrong("query", f"{what}; nothing was searched", "a secret" if query else "nothing")
+            raise ToolError(
+                "invalid_input", f"query: {what}; nothing was searched.", field="query", expected="a few words",
+                received="a secret" if query else "nothing",
+            )  # fmt: skip
         found = await self._search.search(query, args.max_results, args.timeout_ms / 1000)
         refs = [{"id": self._number(call.session), "url": hit.url, "title": hit.title} for hit in found.hits]
         rows = [
@@ -143,8 +159,10 @@ class WebTools:
         if page.cut:
             head += "\nnot all of it could be read: it is cut"
         ok = page.status < 400
+        other = json.dumps({"query": words_of(page.url)}, ensure_ascii=False)
+        more = "" if ok and page.text and page.kind != "other" else f"\nTo look elsewhere: web_search {other}"
         return ToolResult(
-            f"{head}\n{_DATA}\n{_body(ref, page, whole, sha)}",
+            f"{head}\n{_DATA}\n{_body(ref, page, whole, sha)}{more}",
             ok=ok,
             error="" if ok else "execution_failed",
             metadata=metadata,
@@ -158,7 +176,12 @@ class WebTools:
         row = next((row for row in rows if row["id"] == ref), None)
         if row is None:
             known = ", ".join(row["id"] for row in rows[-6:]) or "none was read"
-            raise _wrong("ref_id", f"no page of this session has the ref_id {ref!r} ({known})", ref)
+            read = next((row["id"] for row in reversed(rows) if "sha256" in row), "")
+            raise ToolError(
+                "invalid_input", f"No page of this session has the ref_id {ref!r} ({known}).", field="ref_id",
+                expected="the ref_id of a page that was read", received=ref,
+                fix=NextCall("fetch_url", {"ref_id": read}) if read else None,
+            )  # fmt: skip
         if "sha256" not in row:
             raise ToolError(
                 "not_available", f"{ref} was found by a search and not read yet.", field="ref_id",
@@ -218,5 +241,13 @@ def _rows(rows: Iterable[str], most: int) -> str:
     return text
 
 
-def _wrong(field: str, message: str, received: str) -> ToolError:
-    return ToolError("invalid_input", f"{field}: {message}.", field=field, expected="one page", received=received)
+def _way_on(error: ToolError, url: str) -> ToolError:
+    """An error of a page with what to call next: the same page without its selector, or a search for its words."""
+    if error.field == "selector":
+        error.fix = NextCall("fetch_url", {"url": url})
+        return error
+    return ToolError(
+        error.kind, error.message, field=error.field or "url",
+        expected=error.expected or "the address of a page that can be read",
+        received=error.received or one_line(url, 200), fix=Look("web_search", {"query": words_of(url)}),
+    )  # fmt: skip
