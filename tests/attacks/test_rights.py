@@ -35,7 +35,7 @@ LOOKS = {
     "handle_read", "list_dir", "load_skill", "memory_get", "memory_search",
     "project_map", "read_file", "remember", "request_user_input", "retrieve_tool_result",
     "rlm_close", "rlm_configure", "rlm_eval", "rlm_open", "rlm_session_objects", "task_shell_wait",
-    "tool_search_tool_bm25", "web_search",
+    "tool_search_tool_bm25", "web_run", "web_search",
     "tool_search_tool_regex", "update_plan", "validate_data",
 }  # fmt: skip
 GATED = {"fim_edit", "tool_agent"}

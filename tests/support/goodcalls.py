@@ -59,6 +59,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "tool_search_tool_regex": {"query": "^git_"},
     "update_plan": {"plan": [{"step": "a", "status": "pending"}]},
     "validate_data": {"content": "1"},
+    "web_run": {"search_query": [{"q": "one"}]},
     "web_search": {"query": "one"},
     "write_file": {"path": "new.txt", "content": "x"},
 }

@@ -43,6 +43,8 @@ class WebServer(LoopServer):
         answer = self.pages.get(asked) or self.pages.get(
             asked.partition("?")[0], (404, {"content-type": "text/plain"}, b"nothing here")
         )
+        if isinstance(answer, tuple) and "etag" in answer[1] and f"if-none-match: {answer[1]['etag']}" in head.lower():
+            answer = (304, {}, b"")
         if callable(answer):
             await answer(writer)
             return

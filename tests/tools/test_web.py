@@ -1,6 +1,7 @@
 """fetch_url and web_search in turns: what the model reads, refers to and reopens."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ PAGES = {
     "/long": html(long_page()),
     "/data.json": (200, {"content-type": "application/json"}, b'{"a": [1, 2]}'),
     "/injected": html(INJECTED),
+    "/marked": html(f"<main><p>{PARAGRAPH * 3}</p></main>", etag='"7"'),
     "/gone": (404, {"content-type": "text/html"}, b"<p>There is no such page.</p>"),
     **{f"/huge/{n}": html(long_page(2_400)) for n in range(10)},
     "/search": hits(("Queues", f"{SITE}/", "Rows of a <b>queue</b>"), ("Other", "https://other.test/x", "More")),
@@ -135,3 +137,46 @@ async def test_an_address_that_carries_a_secret_or_much_text_is_not_sent_unasked
     much = call("fetch_url", url=f"{SITE}/?q={'word+' * 400}")
     found = await made(home, workspace, secret, search, much, environ={"MY_API_KEY": "s3cr3t-of-the-person-42"})
     assert [one.ok for one in found.results] == [False, False, False] and found.asked == []
+
+
+SHOWN = call("tool_search_tool_regex", query="^web_run$")
+
+
+async def test_web_run_takes_steps_and_one_that_fails_leaves_the_others(home: Path, workspace: Path) -> None:
+    steps = {
+        "search_query": [{"q": "queue"}],
+        "open": [{"ref_id": "web1"}, {"ref_id": f"{SITE}/long", "lineno": 900}, {"ref_id": "http://10.1.2.3/"}],
+        "click": [{"ref_id": "web3", "id": 1}, {"ref_id": "web3", "id": 77}],
+        "find": [{"ref_id": "web4", "pattern": "PART 150"}, {"ref_id": "web3", "pattern": "nowhere"}],
+    }
+    found = await made(home, workspace, SHOWN, call("web_run", **steps))
+    assert found.results[1].error == "permission_denied"  # a private address among them: nothing is dialled
+    assert found.asked == []
+    steps["open"] = steps["open"][:2]
+    found = await made(home, workspace, SHOWN, call("web_run", **steps), call("fetch_url", ref_id="web4"))
+    _, run, again = found.results
+    parts = re.split(r"^## ", run.content, flags=re.MULTILINE)[1:]
+    assert [part.split(" ")[0] for part in parts] == ["search", "open", "open", "click", "click", "find", "find"]
+    assert "[web1] Queues" in parts[0] and '<web_page ref="web3">\n1: # Start' in parts[1]
+    assert "\n900: " in parts[2] and '"lineno": ' in parts[2]
+    assert f"{SITE}/two answered 404" in parts[3] and "web3 has 1 links" in parts[4]
+    assert "Part 150" in parts[5] and "does not hold 'nowhere'" in parts[6]
+    assert run.ok and run.metadata["failed"] == 3 and len(run.content) < 10_000
+    assert again.ok and "The queue" in again.content
+
+
+async def test_a_link_to_what_a_rule_forbids_is_not_followed(home: Path, workspace: Path) -> None:
+    (home / "config.toml").write_text('[network]\nask = ["docs.example.org"]\n')
+    steps = {"search_query": [{"q": "queue"}], "open": [{"ref_id": "web1"}]}
+    found = await made(home, workspace, SHOWN, call("web_run", **steps))
+    _, run = found.results
+    assert run.ok and f'only once that is approved. Next: fetch_url {{"url":"{SITE}/"}}' in run.content
+    assert [line.split(" ")[1].partition("?")[0] for line in found.asked] == ["/search"]
+
+
+async def test_a_page_that_has_not_changed_keeps_its_reference(home: Path, workspace: Path) -> None:
+    found = await made(home, workspace, *[call("fetch_url", url=f"{SITE}/marked")] * 2)
+    first, second = found.results
+    assert first.content.startswith("web1: ") and second.content.startswith("web1: ")
+    assert "the same as when it was read before" in second.content and PARAGRAPH[:40] in second.content
+    assert 'if-none-match: "7"' in found.asked[1].lower()

@@ -4,7 +4,6 @@ import re
 import shlex
 from collections.abc import Mapping
 
-from codewhale.process.addresses import words_of
 from codewhale.protocol.errors import Look
 
 # A command line with any of these does more than one plain thing.
@@ -19,7 +18,7 @@ def elsewhere(arguments: Mapping[str, object]) -> Look | None:
         return None
     if url.startswith("file:"):
         return Look("file_search", {"query": url.rstrip("/").rpartition("/")[2] or "."})
-    return Look("web_search", {"query": words_of(url)})
+    return Look.of_address(url)
 
 
 def alternative(arguments: Mapping[str, object]) -> Look | None:

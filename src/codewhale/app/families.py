@@ -2,9 +2,14 @@
 one, those of commands all together."""
 
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 from codewhale.app.client import EngineClient
 from codewhale.app.container import Container
+from codewhale.protocol.events import CallFinished
+from codewhale.protocol.tools import UrlSubject
+from codewhale.session.standing import of_conversation
 
 # Each slash command with its family.
 COMMANDS: dict[str, str] = {
@@ -98,9 +103,11 @@ def tool_family(app: Container, key: str) -> object:
 
             return GitTools()
         case "web":
+            from codewhale.services.web.references import WebRefs
             from codewhale.tools.web import WebTools
 
-            return WebTools(app.web.pages, app.web.search, app.artifacts, app.engine.session, app.redact)
+            refs = WebRefs(app.artifacts, partial(_read_on_the_web, app), app.redact)
+            return WebTools(app.web.pages, app.web.search, refs, partial(_may_dial, app))
         case _:
             return _tools_of_the_work(app, key)
 
@@ -250,3 +257,21 @@ def _guiding(app: Container) -> dict[str, Callable[[], object]]:
         ),
         "skills": lambda: SkillsCommand(app.services.skill_files, app.services.skills, app.skill_places),
     }
+
+
+def _may_dial(app: Container, session: str, url: str) -> bool:
+    """Whether an address may be read without asking, by what holds of that session now."""
+    from codewhale.agent.authorize import decision_request
+
+    spec = app.catalog.spec("fetch_url")
+    if spec is None:
+        return False
+    asked = decision_request(app.engine.session(session), spec, (UrlSubject(url),))
+    return app.gateway.decide(asked).verdict == "allow"
+
+
+def _read_on_the_web(app: Container, session: str) -> list[dict[str, Any]]:
+    """What was found and read in a conversation, from its log."""
+    here = app.engine.session(session)
+    events = of_conversation(here.log, here.state)
+    return [row for event in events if isinstance(event, CallFinished) for row in event.metadata.get("refs", ())]

@@ -2,9 +2,7 @@
 Facts alone: who may connect to what is decided by others."""
 
 import functools
-import re
 from typing import TYPE_CHECKING, Literal
-from urllib.parse import unquote
 
 if TYPE_CHECKING:
     from ipaddress import IPv4Network, IPv6Network
@@ -63,9 +61,3 @@ def _networks() -> "tuple[tuple[IPv4Network | IPv6Network, Kind], ...]":
     from ipaddress import ip_network
 
     return tuple((ip_network(block), kind) for kind, blocks in _BLOCKS for block in blocks.split())
-
-
-def words_of(url: str) -> str:
-    """What to search for where an address does not give it."""
-    place = unquote(url.partition("://")[2].rpartition("@")[2]).partition("?")[0]
-    return " ".join(re.findall(r"[^\W_]{2,30}", place)[:12]) or "web"

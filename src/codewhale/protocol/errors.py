@@ -1,7 +1,9 @@
 """Errors that cross rooms. A `ToolError` is written for the model that will read it: what was wrong, what
 was wanted, and the next call to make."""
 
+import re
 from typing import Any, Literal
+from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -36,6 +38,12 @@ class Look(Struct, frozen=True):
 
     name: str
     arguments: dict[str, Any]
+
+    @classmethod
+    def of_address(cls, url: str) -> "Look":
+        """A search of the web for the words of an address."""
+        place = unquote(url.partition("://")[2].rpartition("@")[2]).partition("?")[0]
+        return cls("web_search", {"query": " ".join(re.findall(r"[^\W_]{2,30}", place)[:12]) or "web"})
 
 
 class ToolError(Exception):
