@@ -16,6 +16,7 @@ from support.scenes import results
 
 STARTED = {"name": "exec_shell", "arguments": {"command": "cat", "background": True}}
 LISTED = {"name": "checklist_write", "arguments": {"todos": [{"content": "a"}, {"content": "b"}]}}
+SEARCHED = {"name": "tool_search_tool_regex", "arguments": {"query": "^web_run$"}}
 # A call before it, and the arguments; JOB stands for the id of a job.
 USES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "exec_shell_wait": (STARTED, {"task_id": "JOB", "wait": False}),
@@ -24,6 +25,7 @@ USES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "checklist_add": (LISTED, {"content": "c"}),
     "checklist_update": (LISTED, {"id": 2, "status": "in_progress"}),
     "checklist_list": (LISTED, {}),
+    "web_run": (SEARCHED, {"search_query": [{"q": "queue"}]}),
 }
 BUILT = sorted(name for name in ALIASES if Catalog.load().resolve(name) is not None)
 CHANGING = re.compile(r'"updated_at": ?"[^"]*"|\bshell_\w+|\d+(\.\d+)? s\b|"\w+_ms": ?\d+')
