@@ -13,6 +13,7 @@ from codewhale.protocol.events import CallFinished
 from codewhale.repair.foreign import rows_of
 from codewhale.testing import harness
 from support.scenes import results
+from support.webserver import WebServer, hits
 
 STARTED = {"name": "exec_shell", "arguments": {"command": "cat", "background": True}}
 LISTED = {"name": "checklist_write", "arguments": {"todos": [{"content": "a"}, {"content": "b"}]}}
@@ -40,7 +41,9 @@ async def used(home: Path, workspace: Path, name: str) -> tuple[CallFinished, li
         said = json.dumps(arguments).replace("JOB", job[1] if job else "")
         return {"calls": [{"name": name, "arguments": json.loads(said)}]}
 
-    async with harness(home, workspace, [{"calls": [before]}, call, {"text": "Done."}]) as stage:
+    site = WebServer({"/search": hits(("Queues", "https://docs.test/", "Rows"))})
+    async with site, harness(home, workspace, [{"calls": [before]}, call, {"text": "Done."}]) as stage:
+        site.serve(stage)
         _, result = results(await stage.turn("Go."))
         return result, list(stage.provider.requests)
 
