@@ -30,18 +30,16 @@ DOORS: dict[str, Door] = {
     "rlm_open": lambda url, number: ("rlm_open", {"url": url}),
     "web_search": lambda url, number: ("web_search", {"query": str(number), "timeout_ms": 2_000}),
 }
-Resolve = Callable[[str, int], Sequence[str]]
 
 
 async def tried(
-    home: Path, workspace: Path, door: str, urls: Sequence[str], site: WebServer, resolve: Resolve | None = None,
-    environ: dict[str, str] | None = None,
-) -> list[CallFinished]:  # fmt: skip
+    home: Path, workspace: Path, door: str, urls: Sequence[str], site: WebServer, **how: Any
+) -> list[CallFinished]:
     """What each address gives through a door, in one session."""
 
     async def found(host: str, port: int) -> Sequence[str]:
-        if resolve is not None:
-            return resolve(host, port)
+        if "resolve" in how:
+            return tuple(how["resolve"](host, port))
         if host.endswith("example.org"):
             return [site.ip]
         raise OSError(f"no such host: {host}")
@@ -50,7 +48,7 @@ async def tried(
     made = [DOORS[door](url, number) for number, url in enumerate(urls)]
     calls = [{"calls": [{"name": name, "arguments": arguments}]} for name, arguments in made]
     script = [{"calls": [shown]}, *calls, {"text": "Done."}]
-    async with harness(home, workspace, script, environ=environ) as stage:
+    async with harness(home, workspace, script, environ=how.get("environ")) as stage:
         dialler = Dialler(found, lambda address: "public" if address == site.ip else address_kind(address))
         row = replace(PROVIDERS["bing"], url=lambda query, most: urls[int(query)])
         stage.app.parts.web.dialler = dialler
@@ -124,7 +122,7 @@ async def test_d3_d4_a_name_is_dialled_as_it_was_judged(
             return [site.ip] if name == "turns" and looked_up[name] == 1 else first
 
         urls = [f"http://{name}.example.org:{PORT}/" for name in names]
-        found = await tried(home, workspace, door, urls, site, resolve)
+        found = await tried(home, workspace, door, urls, site, resolve=resolve)
     assert looked_up == dict.fromkeys(names, 1) and not nearby.asked
     assert [one.ok for one in found[1:]] == [False] * 4 and len(site.asked) == 1
 
