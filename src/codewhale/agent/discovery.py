@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from codewhale.agent.activation import is_known
 from codewhale.agent.authorize import decision_request
-from codewhale.catalog.lifecycle import ACTIVE, MODEL_GATES, NOT_YET, PROGRAMS, closed_gate
+from codewhale.catalog.lifecycle import MODEL_GATES, NOT_YET, PROGRAMS, closed_gate
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.search import ToolIndex
 from codewhale.process.programs import find_program, not_installed
@@ -58,7 +58,7 @@ class Discovery:
                 found.append(FoundTool(spec.name, spec.description, spec.parameters, known))
             elif spec.name not in MODEL_GATES:
                 closed.append((spec.name, why))
-        promised = [name for name in sorted(NOT_YET & ACTIVE) if _named(name, query, pattern)]
+        promised = [name for name in sorted(NOT_YET) if _named(name, query, pattern)]
         closed += [(name, "It is not part of this version.") for name in promised]
         return Findings(tuple(found), tuple(closed[:_MOST_UNAVAILABLE]))
 
