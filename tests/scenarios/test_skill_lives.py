@@ -11,6 +11,8 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from codewhale.lib.clock import SystemClock
 from codewhale.lib.failpoints import VARIABLE
 from codewhale.protocol.events import ApprovalAsked, CallFinished, ContextAppended, SkillActivated, TurnFinished
@@ -230,6 +232,7 @@ def killed(home: Path, workspace: Path, session: str, chance: random.Random) -> 
     return child.stdout.strip() or session
 
 
+@pytest.mark.timeout(120 + 6 * KILLS)
 async def test_after_a_kill_what_lasts_holds_and_what_was_for_a_turn_is_gone(home: Path, workspace: Path) -> None:
     chance, session, held = random.Random(7), "", set[tuple[str, bool]]()
     for name in ("keeper", "manual", "briefly"):
