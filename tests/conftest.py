@@ -33,8 +33,8 @@ for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
 
 
 def _parsed(*args: Any, parse: Callable[..., Any] = ast.parse, **options: Any) -> Any:
-    """`ast.parse` twice where once is not enough: CPython 3.11 up to 3.11.4 cannot be interrupted in it by a signal or a
-    collection whose own handler parses, as one that shows a traceback does, and would end the whole run."""
+    """`ast.parse`, twice where once is not enough: in CPython 3.11.0 to 3.11.4 it fails when a signal or a collection
+    comes in between whose handler parses too, as one that shows a traceback does; that would end the whole run."""
     try:
         return parse(*args, **options)
     except SystemError:

@@ -4,6 +4,7 @@ import json
 import signal
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,8 @@ def test_a_run_that_is_held_up_ends_when_it_is_told_to(tmp_path: Path, project: 
         try:
             if how == "SIGTERM":
                 assert any(b"call_started" in line for line in process.stdout)
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(1)  # it is well in it by then, or through
                 process.send_signal(signal.SIGTERM)
             process.communicate(timeout=HANG)
         finally:
