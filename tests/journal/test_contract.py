@@ -7,9 +7,9 @@ import pytest
 from msgspec.structs import replace
 
 from codewhale.journal import SqliteJournal
-from codewhale.journal.model import Journal, JournalError, LeaseLost, NewRun, Schedule
+from codewhale.journal.model import JournalError, LeaseLost, NewRun, RunJournal, Schedule
 
-BACKENDS: dict[str, Callable[[str, Callable[[], float]], Journal]] = {"sqlite": SqliteJournal}
+BACKENDS: dict[str, Callable[[str, Callable[[], float]], RunJournal]] = {"sqlite": SqliteJournal}
 
 
 class Time:
@@ -26,13 +26,13 @@ def time() -> Time:
 
 
 @pytest.fixture(params=sorted(BACKENDS))
-def journal(request: pytest.FixtureRequest, tmp_path: Path, time: Time) -> Iterator[Journal]:
+def journal(request: pytest.FixtureRequest, tmp_path: Path, time: Time) -> Iterator[RunJournal]:
     made = BACKENDS[request.param](str(tmp_path), time)
     yield made
     made.close()
 
 
-def test_a_run_is_claimed_once_and_the_oldest_first(journal: Journal, time: Time) -> None:
+def test_a_run_is_claimed_once_and_the_oldest_first(journal: RunJournal, time: Time) -> None:
     for name in ("a", "b"):
         journal.runs.add(NewRun(name, "task", {"prompt": name}))
         time.now += 1
@@ -50,7 +50,7 @@ def test_a_run_is_claimed_once_and_the_oldest_first(journal: Journal, time: Time
     assert journal.runs.named("task", "l") == ("later",) and journal.runs.named("task", "o") == ()
 
 
-def test_whoever_sleeps_through_a_lease_writes_nothing(journal: Journal, time: Time) -> None:
+def test_whoever_sleeps_through_a_lease_writes_nothing(journal: RunJournal, time: Time) -> None:
     journal.runs.add(NewRun("a", "task"))
     _, lease = claimed(journal, "w1")
     attempt = journal.ledger.begin(lease, "node", {})
@@ -81,7 +81,7 @@ def test_whoever_sleeps_through_a_lease_writes_nothing(journal: Journal, time: T
     ]  # fmt: skip
 
 
-def test_beats_extend_a_lease_and_tell_of_a_stop(journal: Journal, time: Time) -> None:
+def test_beats_extend_a_lease_and_tell_of_a_stop(journal: RunJournal, time: Time) -> None:
     journal.runs.add(NewRun("a", "task"))
     _, lease = claimed(journal, "w1")
     for _ in range(5):
@@ -97,7 +97,7 @@ def test_beats_extend_a_lease_and_tell_of_a_stop(journal: Journal, time: Time) -
     assert journal.runs.claim("task", "w1", 10) is None
 
 
-def test_what_may_be_half_done_is_not_queued_by_itself(journal: Journal, time: Time) -> None:
+def test_what_may_be_half_done_is_not_queued_by_itself(journal: RunJournal, time: Time) -> None:
     journal.runs.add(NewRun("a", "task"))
     _, lease = claimed(journal, "w1")
     first = journal.ledger.intend(lease, "call_1", {"tool": "exec_shell"})
@@ -118,7 +118,7 @@ def test_what_may_be_half_done_is_not_queued_by_itself(journal: Journal, time: T
     assert journal.ledger.intents("a", open_only=True) == ()
 
 
-def test_a_run_waits_for_an_event_or_for_its_time(journal: Journal, time: Time) -> None:
+def test_a_run_waits_for_an_event_or_for_its_time(journal: RunJournal, time: Time) -> None:
     for name in ("a", "b"):
         journal.runs.add(NewRun(name, "flow"))
     for owner in ("w1", "w2"):
@@ -135,7 +135,7 @@ def test_a_run_waits_for_an_event_or_for_its_time(journal: Journal, time: Time) 
     assert claimed(journal, "w3", "flow")[0].id == "b"
 
 
-def test_one_moment_of_a_schedule_begins_one_run(journal: Journal, time: Time) -> None:
+def test_one_moment_of_a_schedule_begins_one_run(journal: RunJournal, time: Time) -> None:
     made = journal.schedules.put(Schedule("auto_1", "automation", {"prompt": "p"}, 1_500.0))
     assert made is not None and made.version == 1
     assert journal.schedules.put(Schedule("auto_1", "automation", {})) is None
@@ -156,7 +156,7 @@ def test_one_moment_of_a_schedule_begins_one_run(journal: Journal, time: Time) -
     assert journal.schedules.rows("automation") == ()
 
 
-def test_workers_are_there_as_long_as_they_say_so(journal: Journal, time: Time) -> None:
+def test_workers_are_there_as_long_as_they_say_so(journal: RunJournal, time: Time) -> None:
     journal.workers.here("w1", 10, {"slots": 2})
     time.now += 5
     journal.workers.here("w2", 10, {})
@@ -169,7 +169,7 @@ def test_workers_are_there_as_long_as_they_say_so(journal: Journal, time: Time) 
     assert journal.workers.rows() == ()
 
 
-def test_a_history_holds_each_key_once(journal: Journal) -> None:
+def test_a_history_holds_each_key_once(journal: RunJournal) -> None:
     journal.runs.add(NewRun("a", "task"))
     for key, text in (("1", "first"), ("1", "again"), ("2", "second")):
         journal.ledger.note("a", "gate", {"text": text}, key)
@@ -177,7 +177,7 @@ def test_a_history_holds_each_key_once(journal: Journal) -> None:
     assert [entry.key for entry in journal.ledger.entries("a", 1)] == ["2"]
 
 
-def claimed(journal: Journal, owner: str, kind: str = "task"):  # type: ignore[no-untyped-def]
+def claimed(journal: RunJournal, owner: str, kind: str = "task"):  # type: ignore[no-untyped-def]
     taken = journal.runs.claim(kind, owner, 10)
     assert taken is not None
     return taken

@@ -8,10 +8,10 @@ from typing import TypeVar
 import msgspec
 
 from codewhale.journal.database import Database, packed, unpacked
-from codewhale.journal.model import Attempt, Data, Entry, Intent, JournalDamaged, JournalError, Lease, Run, Wait
+from codewhale.journal.model import Data, Intent, JournalDamaged, JournalError, Lease, NodeAttempt, Run, RunEntry, Wait
 from codewhale.journal.runs import held, put_run
 
-_T = TypeVar("_T", Attempt, Intent, Wait, Entry)
+_T = TypeVar("_T", NodeAttempt, Intent, Wait, RunEntry)
 _INTENT = "run, key, attempt, made, settled, data, result"
 
 
@@ -23,7 +23,7 @@ class SqliteLedger:
 
     # ------------------------------------------------------------------ attempts
 
-    def begin(self, lease: Lease, node: str, data: Data) -> Attempt:
+    def begin(self, lease: Lease, node: str, data: Data) -> NodeAttempt:
         with self._database.write() as base:
             now = self._database.now(base)
             held(base, lease, now)
@@ -33,9 +33,9 @@ class SqliteLedger:
                 "INSERT INTO attempts VALUES (?, ?, ?, ?, 'running', ?, NULL, ?, '{}')",
                 (lease.run, node, number, lease.fence, now, packed(data)),
             )
-            return Attempt(lease.run, node, number, lease.fence, "running", now, None, data)
+            return NodeAttempt(lease.run, node, number, lease.fence, "running", now, None, data)
 
-    def finish(self, lease: Lease, attempt: Attempt, state: str, result: Data) -> None:
+    def finish(self, lease: Lease, attempt: NodeAttempt, state: str, result: Data) -> None:
         with self._database.write(full=True) as base:
             now = self._database.now(base)
             held(base, lease, now)
@@ -44,14 +44,14 @@ class SqliteLedger:
                 (state, now, packed(result), attempt.run, attempt.node, attempt.number),
             )
 
-    def attempts(self, run: str) -> tuple[Attempt, ...]:
+    def attempts(self, run: str) -> tuple[NodeAttempt, ...]:
         with self._database.read() as base:
             rows = base.execute(
                 "SELECT run, node, number, fence, state, began, ended, data, result FROM attempts WHERE run = ? "
                 "ORDER BY began, node, number",
                 (run,),
             )
-            return tuple(_with_data(row, Attempt, ("data", "result")) for row in rows.fetchall())
+            return tuple(_with_data(row, NodeAttempt, ("data", "result")) for row in rows.fetchall())
 
     # ------------------------------------------------------------------ intents
 
@@ -111,22 +111,22 @@ class SqliteLedger:
 
     # ------------------------------------------------------------------ history
 
-    def note(self, run: str, kind: str, data: Data, key: str = "", lease: Lease | None = None) -> Entry:
+    def note(self, run: str, kind: str, data: Data, key: str = "", lease: Lease | None = None) -> RunEntry:
         with self._database.write(full=lease is None) as base:
             now = self._database.now(base)
             if lease is not None:
                 held(base, lease, now)
-            return add_entry(base, Entry(run, key or f"{kind}-{os.urandom(6).hex()}", kind, now, data))
+            return add_entry(base, RunEntry(run, key or f"{kind}-{os.urandom(6).hex()}", kind, now, data))
 
-    def entries(self, run: str, most: int = 1000) -> tuple[Entry, ...]:
+    def entries(self, run: str, most: int = 1000) -> tuple[RunEntry, ...]:
         with self._database.read() as base:
             rows = base.execute(
                 "SELECT run, key, kind, at, data FROM entries WHERE run = ? ORDER BY seq DESC LIMIT ?", (run, most)
             )
-            return tuple(_with_data(row, Entry) for row in reversed(rows.fetchall()))
+            return tuple(_with_data(row, RunEntry) for row in reversed(rows.fetchall()))
 
 
-def add_entry(base: sqlite3.Connection, entry: Entry) -> Entry:
+def add_entry(base: sqlite3.Connection, entry: RunEntry) -> RunEntry:
     base.execute(
         "INSERT OR IGNORE INTO entries (run, key, kind, at, data) VALUES (?, ?, ?, ?, ?)",
         (entry.run, entry.key, entry.kind, entry.at, packed(entry.data)),

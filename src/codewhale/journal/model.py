@@ -66,7 +66,7 @@ class Lease(Struct, frozen=True):
     expires: float
 
 
-class Attempt(Struct, frozen=True, omit_defaults=True):
+class NodeAttempt(Struct, frozen=True, omit_defaults=True):
     """One attempt of a node of a run; the run as a whole is the node "". An open one has no `ended`."""
 
     run: str
@@ -102,7 +102,7 @@ class Wait(Struct, frozen=True, omit_defaults=True):
     data: Data = {}
 
 
-class Entry(Struct, frozen=True, omit_defaults=True):
+class RunEntry(Struct, frozen=True, omit_defaults=True):
     """A line of a run's own history. `key` is unique within its run."""
 
     run: str
@@ -181,11 +181,11 @@ class Runs(Protocol):
 class Ledger(Protocol):
     """What belongs to a run: attempts of its nodes, intents, waits, and its history."""
 
-    def begin(self, lease: Lease, node: str, data: Data) -> Attempt:
+    def begin(self, lease: Lease, node: str, data: Data) -> NodeAttempt:
         """Begin the next attempt of a node."""
 
-    def finish(self, lease: Lease, attempt: Attempt, state: str, result: Data) -> None: ...
-    def attempts(self, run: str) -> tuple[Attempt, ...]: ...
+    def finish(self, lease: Lease, attempt: NodeAttempt, state: str, result: Data) -> None: ...
+    def attempts(self, run: str) -> tuple[NodeAttempt, ...]: ...
     def intend(self, lease: Lease, key: str, data: Data) -> Intent:
         """Write down what is about to begin; on disk when this returns. One of this key that there is already is given
         back as it stands."""
@@ -201,10 +201,10 @@ class Ledger(Protocol):
         """An event has come: how many runs waited for it."""
 
     def waits(self, run: str) -> tuple[Wait, ...]: ...
-    def note(self, run: str, kind: str, data: Data, key: str = "", lease: Lease | None = None) -> Entry:
+    def note(self, run: str, kind: str, data: Data, key: str = "", lease: Lease | None = None) -> RunEntry:
         """Add to the history of a run, once for each key."""
 
-    def entries(self, run: str, most: int = 1000) -> tuple[Entry, ...]:
+    def entries(self, run: str, most: int = 1000) -> tuple[RunEntry, ...]:
         """The last of its history, oldest first."""
 
 
@@ -239,7 +239,7 @@ class Workers(Protocol):
         """Those whose sign of life holds."""
 
 
-class Journal(Protocol):
+class RunJournal(Protocol):
     """All of it over one store. `doubt` says why it may hold less than was done ("": nothing speaks for that), until
     `trusted`."""
 

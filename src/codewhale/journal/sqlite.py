@@ -10,7 +10,7 @@ from codewhale.journal.schedules import SqliteSchedules, SqliteWorkers
 
 
 class SqliteJournal:
-    """Implements Journal. `clock` stands for the database's own, `mounts` for what is mounted, both for tests. A file
+    """Implements RunJournal. `clock` stands for the database's own, `mounts` for what is mounted, for tests. A file
     that is damaged is set aside at the start, with the reason in `doubt`. Raises JournalUnavailable where there can be
     none, JournalDamaged where others have a damaged one open."""
 
