@@ -145,6 +145,15 @@ class Container:
     def texts(self) -> "WorkspaceTexts":
         return WorkspaceTexts(self)
 
+    @cached_property
+    def mcp_servers(self) -> "McpServers":
+        """Servers of other programs; nothing runs before one is opened."""
+        from codewhale.mcp.servers import McpServers
+
+        part = McpServers()
+        self.closers.push_async_callback(part.shut)
+        return part
+
     def built(self, part: str) -> bool:
         return getattr(type(self), part).attrname in self.__dict__
 
@@ -585,15 +594,6 @@ class Services:  # what tools, commands and interfaces work with
         from codewhale.agent.discovery import Discovery
 
         return Discovery(self._app.catalog, self._app.engine.session, self._app.gateway.decide)
-
-    @cached_property
-    def mcp_servers(self) -> "McpServers":
-        """Servers of other programs; nothing runs before one is opened."""
-        from codewhale.mcp.servers import McpServers
-
-        part = McpServers()
-        self._app.closers.push_async_callback(part.shut)
-        return part
 
     async def map_of(self, root: str, depth: int) -> tuple[str, tuple[str, ...]] | None:
         return await self.code_maps.show(root, depth=depth)
