@@ -30,8 +30,8 @@ WORDS: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
          "was written in 2026, and nobody knows why.", "failed: three files are missing!"),
     ),
     "de": (
-        ("Der letzte Bau", "Jeder Test des Lesers", "Deine Änderung", "Das neue Verzeichnis", "Ein Prozess der Schlange",
-         "Die zweite Antwort", "Dieser Vorschlag", "Der Rechner mit Anschluss 8080"),
+        ("Der letzte Bau", "Jeder Test des Lesers", "Deine Änderung", "Das neue Verzeichnis",
+         "Ein Prozess der Schlange", "Die zweite Antwort", "Dieser Vorschlag", "Der Rechner mit Anschluss 8080"),
         ("ist ohne Warnung durchgelaufen.", "ist langsamer als gestern.", "braucht vor Freitag noch eine Prüfung.",
          "wurde 2026 geschrieben, und keiner weiß, wozu.", "schlug fehl: Es fehlen drei Dateien!"),
     ),

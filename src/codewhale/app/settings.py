@@ -123,8 +123,8 @@ class Settings(Struct, frozen=True):
     commands that run at moments of a session, `tui` how the terminal interface looks and is driven, `subagents`
     what bounds them, `rlm` recursive sessions, `web` searches, `speech` who speaks, `mcp_config_path` the file
     that names MCP servers, `titles` whether the model is asked for a title after a session's first turn (by default no
-    server of this machine or its own network). The four last ones are of code search: whether it has an index at all, and the
-    local programs, or folders of models, in its slots ("" is none)."""
+    server of this machine or its own network). The four last ones are of code search: whether it has an index at
+    all, and the local programs, or folders of models, in its slots ("" is none)."""
 
     provider: str = ""
     model: str = ""
