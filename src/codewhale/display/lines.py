@@ -16,7 +16,7 @@ from codewhale.protocol.events import (
     RepairRecorded,
     UnknownEvent,
 )
-from codewhale.protocol.gates import CheckedGate, Receipt
+from codewhale.protocol.gates import CheckedGate, WorkReceipt
 from codewhale.protocol.messages import Message, Reasoning, Text, ToolCall
 from codewhale.protocol.replays import Imported, Replayed, ReplayedSource
 
@@ -125,7 +125,7 @@ def import_lines(told: Imported) -> list[str]:
     return lines
 
 
-def receipt_text(receipt: Receipt) -> str:
+def receipt_text(receipt: WorkReceipt) -> str:
     """What of a session's work was verified and what was only claimed, safe to print; "" where no gate was run."""
     if not receipt.gates:
         return ""

@@ -41,7 +41,7 @@ class CheckedGate(Struct, frozen=True):
     standing: Standing
 
 
-class Receipt(Struct, frozen=True):
+class WorkReceipt(Struct, frozen=True):
     """What of a session's work was verified, and by which gate; `claimed` is what was only said to be done. `tree` is
     the hash of the workspace as it is now, "" where that is not known."""
 

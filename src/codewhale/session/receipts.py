@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 from codewhale.protocol.events import Event, GateRecorded, ListChanged, SessionOpened, TurnFinished
-from codewhale.protocol.gates import CheckedGate, GateRecord, Receipt, standing
+from codewhale.protocol.gates import CheckedGate, GateRecord, WorkReceipt, standing
 
 MOST_GATES, MOST_CLAIMS = 200, 50
 
 
-def receipt(events: Iterable[Event], tree: str) -> Receipt:
+def receipt(events: Iterable[Event], tree: str) -> WorkReceipt:
     """The receipt of a log, oldest gate first; `tree` is the hash of its workspace now, "" where that is not known."""
     gates, done, workspace, answer = list[GateRecord](), dict[str, None](), "", ""
     for event in events:
@@ -24,7 +24,7 @@ def receipt(events: Iterable[Event], tree: str) -> Receipt:
                 answer = str(result.get("answer") or "")
     checked = tuple(CheckedGate(gate, standing(gate, tree)) for gate in gates[-MOST_GATES:])
     claimed = [*done, *([answer.strip()] if answer.strip() else [])]
-    return Receipt(workspace, tree, checked, tuple(claimed[-MOST_CLAIMS:]))
+    return WorkReceipt(workspace, tree, checked, tuple(claimed[-MOST_CLAIMS:]))
 
 
 def _is_done(item: dict[str, object]) -> bool:
