@@ -54,9 +54,7 @@ def test_a_rule_that_cannot_be_names_its_fault_and_one_that_can(rule: str, said:
     assert recurrence(error.better, "UTC", 0).after(0)
 
 
-@pytest.mark.parametrize(
-    ("zone", "better"), [("Europe/Berlim", BERLIN), ("Mars", "UTC"), ("", "UTC"), ("../x", "UTC")]
-)
+@pytest.mark.parametrize(("zone", "better"), [("Europe/Berlim", BERLIN), ("Mars", "UTC"), ("", "UTC"), ("../x", "UTC")])
 def test_an_unknown_zone_is_refused(zone: str, better: str) -> None:
     with pytest.raises(AutomationError) as caught:
         recurrence("FREQ=HOURLY", zone, 0)

@@ -150,6 +150,14 @@ def _tools_of_the_work(app: Container, key: str) -> object:
             from codewhale.tools.agents import AgentTools
 
             return AgentTools(app.children)
+        case "automations":
+            from codewhale.tools.automations import AutomationTools
+
+            return AutomationTools(app.tasking.automations, app.tasking)
+        case "tasks":
+            from codewhale.tools.tasks import TaskTools
+
+            return TaskTools(app.tasking)
         case "skills":
             from codewhale.tools.skills import SkillTools
 
