@@ -1,5 +1,5 @@
-"""100 schedules over 400 days of a clock that obeys: with two changes of daylight saving, a jump of a day back and one of
-a year forward, each moment runs once, or the record says that it was missed.
+"""100 schedules over 400 days of a clock that obeys: with two changes of daylight saving, a jump of a day back and one
+of a year forward, each moment runs once, or the record says that it was missed.
 
 usage: schedules.py [COUNT] [LOOKS] [SEED]
 """

@@ -98,7 +98,7 @@ class AutomationTools:
             allow_shell=args.allow_shell,
             auto_approve=args.auto_approve,
         )
-        moments = await self._asked(self._book.preview, args.name, args.rrule, zone)
+        moments = await self._asked(args, self._book.preview, args.name, args.rrule, zone)
         card = _card(args.name, args.prompt, f"{args.rrule} in {zone}", (args.cwds or [call.workspace])[0], args)
         card.append(("first runs", "none while it is paused" if args.paused else ", ".join(moments)))
 
@@ -106,13 +106,13 @@ class AutomationTools:
             task = self._rights.scheduled(call.session, self._by_model(call, request))
             return self._book.create(args.name, args.rrule, zone, task, args.paused)
 
-        return Preview(_table(card), partial(self._changed, create, "is made"))
+        return Preview(_table(card), partial(self._changed, args, create, "is made"))
 
     @tool("automation_list", effects={Effect.READS}, parallel=True, polls=True)
     async def automation_list(self, args: AutomationList, call: CallContext) -> ToolResult:
         """List automations, newest first: when, what, its next and last run, how many moments were missed, and whether
         anybody is there to run them."""
-        board = await self._asked(self._book.board, args.limit)
+        board = await self._asked(args, self._book.board, args.limit)
         rows = [{**_object(view), "prompt": one_line(view.prompt, _SUMMARY)} for view in board.automations]
         said: dict[str, Any] = {"automations": rows, **({"notice": board.notice} if board.notice else {})}
         return _result(said if rows else {"summary": "There are no automations.", **said}, board.automations)
@@ -120,15 +120,15 @@ class AutomationTools:
     @tool("automation_read", effects={Effect.READS}, parallel=True, polls=True)
     async def automation_read(self, args: AutomationNamed, call: CallContext) -> ToolResult:
         """Read an automation with its last 20 runs: the moment, the task, how that stands, what was missed before."""
-        return _recorded(await self._asked(self._book.record, args.automation_id))
+        return _recorded(await self._asked(args, self._book.record, args.automation_id))
 
     @tool("automation_update", effects=_CHANGES)
     async def automation_update(self, args: AutomationUpdate, call: CallContext) -> Preview:
         """Change the name, prompt, rule, time zone, folder or status of an automation. A new rule begins from now."""
-        view, task = await self._stands(args.automation_id)
+        view, task = await self._stands(args)
         zone = args.timezone or view.timezone
         rule = args.rrule or view.rrule
-        moments = await self._asked(self._book.preview, args.name or view.name, rule, zone)
+        moments = await self._asked(args, self._book.preview, args.name or view.name, rule, zone)
         where = (args.cwds or [view.workspace])[0]
         card = _card(args.name or view.name, args.prompt or view.prompt, f"{rule} in {zone}", where, view)
         paused = None if args.status is None else args.status == "paused"
@@ -149,36 +149,36 @@ class AutomationTools:
             wanted = Wanted(args.name, args.rrule, args.timezone, paused, bounded)
             return self._book.update(view.id, wanted)
 
-        return Preview(_table(card), partial(self._changed, update, "is changed"))
+        return Preview(_table(card), partial(self._changed, args, update, "is changed"))
 
     @tool("automation_pause", effects=_CHANGES)
     async def automation_pause(self, args: AutomationNamed, call: CallContext) -> Preview:
         """Let an automation wait: it does not run until it is resumed. What it has queued stays."""
-        return await self._switch(args.automation_id, paused=True)
+        return await self._switch(args, paused=True)
 
     @tool("automation_resume", effects=_CHANGES)
     async def automation_resume(self, args: AutomationNamed, call: CallContext) -> Preview:
         """Let a paused automation run again from now on; what passed meanwhile is not made up for."""
-        return await self._switch(args.automation_id, paused=False)
+        return await self._switch(args, paused=False)
 
-    async def _switch(self, name: str, *, paused: bool) -> Preview:
-        view, _ = await self._stands(name)
+    async def _switch(self, args: AutomationNamed, *, paused: bool) -> Preview:
+        view, _ = await self._stands(args)
         update = partial(self._book.update, view.id, Wanted(paused=paused))
-        return Preview(_shown(view), partial(self._changed, update, "is paused" if paused else "runs again"))
+        return Preview(_shown(view), partial(self._changed, args, update, "is paused" if paused else "runs again"))
 
     @tool("automation_delete", effects=_CHANGES)
     async def automation_delete(self, args: AutomationNamed, call: CallContext) -> Preview:
         """Remove an automation. The tasks that it has queued stay."""
-        view, _ = await self._stands(args.automation_id)
-        return Preview(_shown(view), partial(self._changed, partial(self._book.delete, view.id), "is deleted"))
+        view, _ = await self._stands(args)
+        return Preview(_shown(view), partial(self._changed, args, partial(self._book.delete, view.id), "is deleted"))
 
     @tool("automation_run", effects=_CHANGES)
     async def automation_run(self, args: AutomationNamed, call: CallContext) -> Preview:
         """Run an automation now, beside its schedule: queues a durable task like any other run."""
-        view, _ = await self._stands(args.automation_id)
+        view, _ = await self._stands(args)
 
         async def run() -> ToolResult:
-            return _recorded(await self._asked(self._book.run, view.id, "model"))
+            return _recorded(await self._asked(args, self._book.run, view.id, "model"))
 
         return Preview(_shown(view), run)
 
@@ -187,21 +187,21 @@ class AutomationTools:
     def _by_model(self, call: CallContext, request: TaskRequest) -> TaskRequest:
         return request.by_model(request.auto_approve and self._rights.allowed(call.session, call.call_id))
 
-    async def _stands(self, name: str) -> tuple[AutomationView, TaskSpec]:
-        record = await self._asked(self._book.record, name)
-        return record.automation, await self._asked(self._book.task, name)
+    async def _stands(self, args: AutomationNamed | AutomationUpdate) -> tuple[AutomationView, TaskSpec]:
+        record = await self._asked(args, self._book.record, args.automation_id)
+        return record.automation, await self._asked(args, self._book.task, record.automation.id)
 
-    async def _changed(self, change: Callable[[], AutomationView], how: str) -> ToolResult:
-        view = await self._asked(change)
-        board = await self._asked(self._book.board, 1)
+    async def _changed(self, args: Args, change: Callable[[], AutomationView], how: str) -> ToolResult:
+        view = await self._asked(args, change)
+        board = await self._asked(args, self._book.board, 1)
         said = {"summary": f"{view.id} {how}.", "automation": _object(view)}
         return _result({**said, "notice": board.notice} if board.notice else said, (view,))
 
-    async def _asked(self, ask: Callable[..., Any], *arguments: Any) -> Any:
+    async def _asked(self, args: Args, ask: Callable[..., Any], *arguments: Any) -> Any:
         try:
             return await asyncio.to_thread(ask, *arguments)
         except CodeWhaleError as error:
-            _refused(error)
+            _refused(error, args)
 
 
 def _object(view: AutomationView) -> dict[str, Any]:
@@ -248,20 +248,37 @@ def _table(rows: list[tuple[str, str]]) -> tuple[Block, ...]:
     return (TableBlock(("automation", ""), tuple(rows)),)
 
 
-def _refused(error: CodeWhaleError) -> NoReturn:
+_WANTED = {
+    "automation_id": "the id of an automation",
+    "name": "one line",
+    "rrule": f"a rule such as {EXAMPLES['WEEKLY']}",
+    "timezone": "the name of a time zone",
+    "cwds": "a folder of this session",
+}
+
+
+def _refused(error: CodeWhaleError, args: Args) -> NoReturn:
     """Raises the error as a model is told of it, with a call that works where there is one."""
-    if isinstance(error, AutomationError):
-        fix: NextCall | Corrected | None = None
-        if error.field == "automation_id":
-            fix = NextCall("automation_list", {})
-        elif error.better:
-            fix = Corrected({error.field: error.better})
-        raise ToolError("invalid_input", str(error), field=error.field, fix=fix) from error
-    if isinstance(error, TaskError):
-        field = "cwds" if error.field == "workspace" else error.field
-        text = str(error).replace("`workspace`", "`cwds`")
-        kept: dict[str, Any] | None = {"auto_approve": {"auto_approve": False}, "cwds": {"cwds": None}}.get(field)
-        kind = "permission_denied" if field in ("auto_approve", "mode") else "invalid_input"
-        fix = Corrected(kept, sure=True) if kept is not None else None
-        raise ToolError(kind, text, field=field, fix=fix) from error  # type: ignore[arg-type]
-    raise ToolError("not_available", str(error)) from error
+    if not isinstance(error, AutomationError | TaskError):
+        raise ToolError("not_available", str(error)) from error
+    field, text = (
+        ("cwds", str(error).replace("`workspace`", "`cwds`"))
+        if error.field == "workspace"
+        else (error.field, str(error))
+    )
+    fix: NextCall | Corrected | None = None
+    if field == "automation_id":
+        fix = NextCall("automation_list", {})
+    elif field in ("auto_approve", "cwds"):
+        fix = Corrected({field: False if field == "auto_approve" else None}, sure=True)
+    elif isinstance(error, AutomationError) and error.better:
+        fix = Corrected({field: error.better}, sure=True)
+    given = getattr(args, field, None) if field else None
+    raise ToolError(
+        "permission_denied" if field in ("auto_approve", "mode") else "invalid_input",
+        text,
+        field=field,
+        expected=_WANTED.get(field, ""),
+        received="" if given is None else one_line(str(given), 100),
+        fix=fix,
+    ) from error
