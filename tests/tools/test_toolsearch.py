@@ -148,10 +148,10 @@ async def test_a_closed_gate_is_told(home: Path, workspace: Path) -> None:
 
 async def test_what_is_promised_is_told_not_to_be_there_yet(home: Path, workspace: Path) -> None:
     by_name, by_words = await searched(
-        home, workspace, (BY_PATTERN, {"query": "task_create"}), (BY_NEED, {"query": "task create"})
+        home, workspace, (BY_PATTERN, {"query": "speech"}), (BY_NEED, {"query": "speech"})
     )
-    assert "not part of this version" in closed(by_name)["task_create"]
-    assert "task_create" in closed(by_words) and "tool_agent" not in closed(by_words)
+    assert "not part of this version" in closed(by_name)["speech"]
+    assert "speech" in closed(by_words) and "tool_agent" not in closed(by_words)
 
 
 async def test_a_missing_program_is_named(

@@ -28,7 +28,7 @@ from codewhale.protocol.messages import Image, Message
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.requests import Op, Query, Request
 from codewhale.protocol.reviews import Review
-from codewhale.protocol.tasks import AddTask, CancelTask, ListTasks, ReadTask, ResumeTask
+from codewhale.protocol.tasks import AddTask, CancelTask, GetTask, ListTasks, ResumeTask
 from codewhale.session.fanout import deliver
 from codewhale.session.session import Session
 from codewhale.session.standing import standing
@@ -132,7 +132,7 @@ class EngineClient:
             views.PreviewRewind.done_by(self._rewind),
             GetFacts.done_by(self._facts),
             ListTasks.done_by(lambda query: self.parts.tasking.board(query.most)),
-            ReadTask.done_by(lambda query: self.parts.tasking.record(query.task)),
+            GetTask.done_by(lambda query: self.parts.tasking.record(query.task)),
             GetWaiting.done_by(lambda query: asyncio.to_thread(self.parts.memory.waiting.shown, query.workspace)),
             views.PreviewUndo.done_by(lambda query: self.work.undo(query, self._root(query))),
         )

@@ -151,14 +151,6 @@ def _tools_of_the_work(app: Container, key: str) -> object:
             from codewhale.tools.agents import AgentTools
 
             return AgentTools(app.children)
-        case "automations":
-            from codewhale.tools.automations import AutomationTools
-
-            return AutomationTools(app.tasking.automations, app.tasking)
-        case "tasks":
-            from codewhale.tools.tasks import TaskTools
-
-            return TaskTools(app.tasking)
         case "skills":
             from codewhale.tools.skills import SkillTools
 
@@ -172,6 +164,20 @@ def _tools_of_the_work(app: Container, key: str) -> object:
 
             values = lambda session: app.engine.session(session).state.values  # noqa: E731
             return HandleTools(app.artifacts, values, app.recursion.transcript, app.tasking.artifact)
+        case _:
+            return _tools_beside_the_work(app, key)
+
+
+def _tools_beside_the_work(app: Container, key: str) -> object:
+    match key:
+        case "automations":
+            from codewhale.tools.automations import AutomationTools
+
+            return AutomationTools(app.tasking.automations, app.tasking)
+        case "tasks":
+            from codewhale.tools.tasks import TaskTools
+
+            return TaskTools(app.tasking)
         case "rlm":
             from codewhale.tools.rlm import RlmTools
 

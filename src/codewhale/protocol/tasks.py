@@ -100,7 +100,7 @@ class ListTasks(Query[TaskBoard], frozen=True, tag="list_tasks", omit_defaults=T
     most: int = 20
 
 
-class ReadTask(Query[TaskRecord], frozen=True, tag="read_task"):
+class GetTask(Query[TaskRecord], frozen=True, tag="read_task"):
     """One task with its history. Raises TaskError."""
 
     task: str

@@ -3,10 +3,12 @@
 import asyncio
 from typing import Annotated, Any, Literal, NoReturn, Protocol
 
+import msgspec
+
 from codewhale.lib.jsontext import pretty
 from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import Block, TableBlock
-from codewhale.protocol.errors import CodeWhaleError, Corrected, NextCall, ToolError
+from codewhale.protocol.errors import CodeWhaleError, Corrected, ErrorKind, ToolError
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tasks import MOST_TASKS, TaskBoard, TaskRecord, TaskView
 from codewhale.protocol.tools import CallContext, Effect, Origin, ToolResult
@@ -17,6 +19,15 @@ from codewhale.tools.base import Args, Doc, outlined, tool
 _SUMMARY = 160
 _ANSWER = 12_000
 _CHANGES = {Effect.WRITES, Effect.EXECUTES}
+_ALLOWED = ("auto_approve", "on_death", "mode")
+_EXPECTED = {
+    "auto_approve": "false, or a person's yes to this call",
+    "mode": "no more than this session's mode",
+    "on_death": "ask, or a person's yes to this call",
+    "prompt": "the task in words",
+    "task_id": "the id of a task, or a beginning that one alone has",
+    "workspace": "a folder of this session",
+}
 TaskName = Annotated[str, Doc("The id of a task, or an unambiguous beginning of it.", min_length=1, max_length=100)]
 
 
@@ -101,9 +112,9 @@ class TaskTools:
             view = await asyncio.to_thread(self._add, call, request)
             board = await self._tasks.board(1)
         except CodeWhaleError as error:
-            _refused(error, "task_create", {"prompt": args.prompt})
+            _refused(error, "task_create", msgspec.to_builtins(args))
         said = {"summary": f"{view.id} is queued.", "task": task_object(view)}
-        return _result({**said, "notice": board.notice} if board.notice else said, (view,))
+        return _result({"task_id": view.id, **said, **({"notice": board.notice} if board.notice else {})}, (view,))
 
     def _add(self, call: CallContext, request: TaskRequest) -> TaskView:
         asks = request.auto_approve or request.on_death == "resume"
@@ -130,7 +141,7 @@ class TaskTools:
         try:
             record = await self._tasks.record(args.task_id)
         except CodeWhaleError as error:
-            _refused(error, "task_read", {})
+            _refused(error, "task_read", {"task_id": args.task_id})
         return _result(record_object(record), (record.task,))
 
     @tool("task_cancel", effects=_CHANGES)
@@ -141,7 +152,7 @@ class TaskTools:
         try:
             view = await self._tasks.cancel(args.task_id)
         except CodeWhaleError as error:
-            _refused(error, "task_cancel", {})
+            _refused(error, "task_cancel", {"task_id": args.task_id})
         done = "is cancelled" if view.status == "cancelled" else "will end as soon as its worker hears of it"
         return _result({"summary": f"{view.id} {done}.", "task": task_object(view)}, (view,))
 
@@ -197,16 +208,16 @@ def _result(said: dict[str, Any], views: tuple[TaskView, ...]) -> ToolResult:
     return ToolResult(pretty(said), display=shown, metadata=metadata, origin=Origin.HARNESS)
 
 
-def _refused(error: CodeWhaleError, name: str, arguments: dict[str, Any]) -> NoReturn:
+def _refused(error: CodeWhaleError, name: str, asked: dict[str, Any]) -> NoReturn:
     """Raises the error as a model is told of it, with a call that works."""
-    if not isinstance(error, TaskError):
-        raise ToolError("not_available", str(error)) from error
-    if error.field == "task_id":
-        fix: NextCall | Corrected = NextCall("task_list", {})
-        if error.task and name != "task_cancel":
-            fix = Corrected({"task_id": error.task}, sure=True)
-        raise ToolError("invalid_input", str(error), field="task_id", expected="the id of a task", fix=fix) from error
-    kept = {"auto_approve": False} if error.field == "auto_approve" else {error.field: None}
-    correct = Corrected(kept, sure=True) if error.field not in ("", "prompt") else None
-    kind = "permission_denied" if error.field in ("auto_approve", "on_death", "mode") else "invalid_input"
-    raise ToolError(kind, str(error), field=error.field, fix=correct) from error  # type: ignore[arg-type]
+    if not isinstance(error, TaskError) or not error.field:
+        raise ToolError("not_available", str(error), field="", expected="a journal", received=str(error)) from error
+    field, fix = error.field, None
+    if field == "task_id":
+        fix = Corrected({field: error.task}, sure=True) if error.task and name == "task_read" else None
+    elif field != "prompt":
+        fix = Corrected({field: False if field == "auto_approve" else None}, sure=True)
+    kind: ErrorKind = "permission_denied" if field in _ALLOWED else "invalid_input"
+    raise ToolError(
+        kind, str(error), field=field, expected=_EXPECTED[field], received=repr(asked.get(field))[:200], fix=fix
+    ) from error

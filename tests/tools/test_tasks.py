@@ -14,7 +14,7 @@ from codewhale.journal.sqlite import SqliteJournal
 from codewhale.protocol.events import ApprovalAsked, CallFinished, Event
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Answer, ListSessions, SendMessage, SetMode
-from codewhale.protocol.tasks import CancelTask, ListTasks, ReadTask, ResumeTask, TaskRecord
+from codewhale.protocol.tasks import CancelTask, GetTask, ListTasks, ResumeTask, TaskRecord
 from codewhale.tasks.book import NOBODY
 from codewhale.tasks.model import TaskError
 from codewhale.testing import Harness, collect, harness
@@ -64,7 +64,7 @@ async def working(here: Harness) -> AsyncIterator[list[str]]:
 async def until(here: Harness, task: str, *states: str) -> TaskRecord:
     async with asyncio.timeout(60):
         while True:
-            record = await here.client.query(ReadTask(task))
+            record = await here.client.query(GetTask(task))
             if record.task.status in states:
                 return record
             await asyncio.sleep(0.05)
@@ -237,5 +237,5 @@ async def test_an_ambiguous_beginning_names_those_that_it_could_be(home: Path, w
         with pytest.raises(TaskError, match=rf"{count} tasks: .*codewhale tasks cancel task_") as caught:
             await here.client.submit(CancelTask(digit))
         assert caught.value.field == "task_id" and caught.value.task[5] == digit
-        with pytest.raises(TaskError, match="queued.*codewhale tasks list"):
+        with pytest.raises(TaskError, match=r"queued.*codewhale tasks list"):
             await here.client.submit(ResumeTask(board.tasks[0].id))
