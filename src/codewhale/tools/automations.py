@@ -13,7 +13,7 @@ from codewhale.lib.jsontext import pretty
 from codewhale.lib.text import one_line
 from codewhale.protocol.automations import MOST_AUTOMATIONS, AutomationRecord, AutomationView
 from codewhale.protocol.blocks import Block, TableBlock
-from codewhale.protocol.errors import CodeWhaleError, Corrected, NextCall, ToolError
+from codewhale.protocol.errors import CodeWhaleError, Corrected, ToolError
 from codewhale.protocol.tools import CallContext, Effect, Origin, Preview, ToolResult
 from codewhale.tasks.model import PROMPT_LIMIT, TaskError, TaskSpec
 from codewhale.tasks.rights import TaskRequest
@@ -266,9 +266,10 @@ def _refused(error: CodeWhaleError, args: Args) -> NoReturn:
         if error.field == "workspace"
         else (error.field, str(error))
     )
-    fix: NextCall | Corrected | None = None
+    fix: Corrected | None = None
     if field == "automation_id":
-        fix = NextCall("automation_list", {})
+        text = f"{text} automation_list {{}} shows them all."
+        fix = Corrected({field: error.better}) if isinstance(error, AutomationError) and error.better else None
     elif field in ("auto_approve", "cwds"):
         fix = Corrected({field: False if field == "auto_approve" else None}, sure=True)
     elif isinstance(error, AutomationError) and error.better:
