@@ -12,6 +12,7 @@ from msgspec.structs import replace
 
 from codewhale.agent.engine import Engine
 from codewhale.journal.model import JournalError
+from codewhale.protocol.automations import AutomationBoard, AutomationView
 from codewhale.protocol.decisions import CallView
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, ModeChanged, SessionOpened, SessionResumed
@@ -99,6 +100,15 @@ class Tasking:
         person = self._engine().session(op.session).rights.authority is Authority.PERSON
         request = TaskRequest(op.prompt, auto_approve=op.auto_approve, on_death=op.on_death, allowed=person)
         return await asyncio.to_thread(self.plan, op.session, request)
+
+    async def schedules(self, most: int) -> AutomationBoard:
+        return await asyncio.to_thread(self.automations.board, most)
+
+    async def switch(self, automation: str, paused: bool) -> AutomationView:
+        """Let an automation wait, or run again, as a person asks for it."""
+        from codewhale.automations.book import Wanted
+
+        return await asyncio.to_thread(self.automations.update, automation, Wanted(paused=paused))
 
     async def board(self, most: int) -> TaskBoard:
         return await asyncio.to_thread(self.book.board, most)

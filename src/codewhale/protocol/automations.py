@@ -2,7 +2,7 @@
 
 from msgspec import Struct
 
-from codewhale.protocol.requests import Query
+from codewhale.protocol.requests import Op, Query
 
 MOST_AUTOMATIONS = 100  # of one listing
 
@@ -65,3 +65,10 @@ class ListAutomations(Query[AutomationBoard], frozen=True, tag="list_automations
     """The newest automations. Raises JournalError where there can be none."""
 
     most: int = 50
+
+
+class SwitchAutomation(Op[AutomationView], frozen=True, tag="switch_automation"):
+    """Let an automation wait, or run again from now on. Raises AutomationError."""
+
+    automation: str
+    paused: bool
