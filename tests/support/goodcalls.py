@@ -60,6 +60,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "rlm_session_objects": {},
     "run_tests": {},
     "run_verifiers": {"commands": [{"name": "t", "program": "true"}]},
+    "speech": {"text": "Good morning."},
     "task_cancel": {"task_id": "JOB"},
     "task_create": {"prompt": "Look at it"},
     "task_gate_run": {"gate": "custom", "command": "true"},

@@ -140,7 +140,7 @@ class Container:
         )
         self.tasking = Tasking(place.home, self.sessions, lambda: self.engine, config.section("tasks", TaskSettings))
         self.closers.callback(self.tasking.close)
-        self.web = WebParts(config, place.environ)
+        self.web = WebParts(config, place.environ, self.closers)
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)
 

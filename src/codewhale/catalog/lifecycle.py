@@ -34,7 +34,7 @@ DEFERRED: frozenset[str] = frozenset(
 )
 
 # Canonical names promised but not built yet; the set may only shrink.
-NOT_YET: frozenset[str] = frozenset("speech".split())
+NOT_YET: frozenset[str] = frozenset()
 
 
 class Alias(Struct, frozen=True):

@@ -7,6 +7,7 @@ from codewhale.display.text import flat, safe_lines
 from codewhale.protocol.automations import AutomationBoard, AutomationView, ListAutomations, SwitchAutomation
 from codewhale.protocol.tasks import CancelTask, GetTask, ListTasks, ResumeTask, TaskBoard, TaskRecord, TaskView
 from codewhale.tui.rows import Item
+from codewhale.tui.screens.context import ScreenContext
 from codewhale.tui.screens.frame import Frame
 from codewhale.tui.screens.jobs import JobsCentre
 from codewhale.tui.status import seconds_text
@@ -38,13 +39,23 @@ class TasksCentre(JobsCentre):
         ("jobs.close", "frame.close"),
     )
 
+    def __init__(self, context: ScreenContext, argument: str = "") -> None:
+        super().__init__(context, argument)
+        self._notice = ""
+
+    async def load(self) -> bool:
+        """Get the rows again, and say what holds of them all where nothing else is said."""
+        good = await super().load()
+        if good and self._notice and not self.said:
+            self.say(self._notice, "warning")
+        return good
+
     async def rows(self) -> Sequence[Item] | None:
         board: TaskBoard | None = await self.ask(self.context.query(ListTasks(MOST)))
         clock: AutomationBoard | None = await self.ask(self.context.query(ListAutomations(MOST)))
         if board is None or clock is None:
             return None
-        if notice := board.notice or clock.notice:
-            self.say(flat(notice, 300), "warning")
+        self._notice = flat(board.notice or clock.notice, 300)
         return [*map(self._of_task, board.tasks), *map(self._of_automation, clock.automations)]
 
     def _of_task(self, view: TaskView) -> Item:
