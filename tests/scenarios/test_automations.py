@@ -24,7 +24,8 @@ WEEKLY = "FREQ=WEEKLY;BYDAY=MO;BYHOUR=9"
 def tools(home: Path) -> None:
     """The tools stand in the array from the start."""
     home.mkdir(exist_ok=True)
-    names = [f"automation_{name}" for name in "create list read update pause resume delete run".split()]
+    names = """automation_create automation_list automation_read automation_update automation_pause automation_resume
+    automation_delete automation_run""".split()
     shown = json.dumps([*names, "handle_read", "task_gate_run", "task_read"])
     (home / "config.toml").write_text(f"[tools]\nalways_load = {shown}\n")
 

@@ -11,15 +11,14 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from codewhale.agent.engine import Engine
-from codewhale.journal.model import JournalError
 from codewhale.protocol.automations import AutomationBoard, AutomationView
 from codewhale.protocol.decisions import CallView
-from codewhale.protocol.errors import SessionError
+from codewhale.protocol.errors import CodeWhaleError, SessionError
 from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, ModeChanged, SessionOpened, SessionResumed
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tasks import TASK_KIND, AddTask, TaskBoard, TaskRecord, TaskView
 from codewhale.session.store import SessionStore
-from codewhale.tasks.model import TaskError, TaskSettings, TaskSpec
+from codewhale.tasks.model import TaskSettings, TaskSpec
 from codewhale.tasks.rights import TaskRequest, bounded
 
 if TYPE_CHECKING:
@@ -90,7 +89,7 @@ class Tasking:
         """The sha256 of a task's artifact, "" for one that it does not have."""
         try:
             kept = self.book.record(task).updates.get("artifacts", [])
-        except (TaskError, JournalError):
+        except CodeWhaleError:
             return ""
         rows = (row for rows in kept if isinstance(rows, list) for row in rows if isinstance(row, dict))
         return next((str(row.get("sha256", "")) for row in rows if row.get("name") == name), "")

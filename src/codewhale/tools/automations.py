@@ -32,7 +32,7 @@ Zone = Annotated[str, Doc("Time zone of days and hours, as Europe/Berlin.", min_
 Title = Annotated[str, Doc("What to call it, one line.", min_length=1, max_length=200)]
 
 
-class Rights(Protocol):
+class ScheduleRights(Protocol):
     """What a session may schedule."""
 
     def allowed(self, session: str, call: str) -> bool:
@@ -82,7 +82,7 @@ class AutomationUpdate(Args, frozen=True):
 class AutomationTools:
     """The tools of automations."""
 
-    def __init__(self, book: AutomationBook, rights: Rights) -> None:
+    def __init__(self, book: AutomationBook, rights: ScheduleRights) -> None:
         self._book = book
         self._rights = rights
 
