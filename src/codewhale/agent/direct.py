@@ -18,7 +18,7 @@ from codewhale.protocol.events import CallFinished, Event
 from codewhale.protocol.tools import Effect
 from codewhale.session.session import STOPPED, Session
 
-_STOP_SECONDS = 5.0
+_STOP_SECONDS = 10.0
 
 
 class DirectCalls:
@@ -39,14 +39,13 @@ class DirectCalls:
         running = self._running.setdefault(op.session, set())
         running.add(turn)
         task = turn.start(lambda: self._in_order(turn, op), "call")
+        task.add_done_callback(lambda done: running.discard(turn))
         try:
             await asyncio.wait([task])
         except asyncio.CancelledError:
             turn.stop("interrupted")
             await turn.wait(_STOP_SECONDS)
             raise
-        finally:
-            running.discard(turn)
         turn.wind_up()
         turn.end()
         if task.cancelled():
@@ -54,7 +53,7 @@ class DirectCalls:
         return task.result()
 
     async def _end(self, session: str) -> None:
-        turns = self._running.pop(session, set())
+        turns = list(self._running.pop(session, ()))
         self._writing.pop(session, None)
         for turn in turns:
             turn.stop("interrupted")

@@ -115,10 +115,10 @@ class Settings(Struct, frozen=True):
     `approval` what becomes of calls that no rule decides: suggest asks the person, sandbox asks about what the
     sandbox does not hold, auto runs them, never refuses them, `skills` where more skills stand, `hooks` the
     commands that run at moments of a session, `tui` how the terminal interface looks and is driven, `subagents`
-    what bounds them, `rlm` recursive sessions, `web` searches, `mcp_config_path` the file that names MCP servers, `mcp_server` what is offered to other programs,
-    `titles` whether the model is asked for a title after a session's first turn (by default no server of this
-    machine or its own network). The four last ones are of code search: whether it has an index at all, and the
-    local programs, or folders of models, in its slots ("" is none)."""
+    what bounds them, `rlm` recursive sessions, `web` searches, `mcp_config_path` the file that names MCP servers,
+    `mcp_server` what is offered to other programs, `titles` whether the model is asked for a title after a session's
+    first turn (by default no server of this machine or its own network). The four last ones are of code search:
+    whether it has an index at all, and the local programs, or folders of models, in its slots ("" is none)."""
 
     provider: str = ""
     model: str = ""

@@ -1,4 +1,4 @@
-"""Conversations for clients: one tool opens one, another goes on with it. Between its turns a conversation is closed, so
+"""Conversations for clients: one tool opens one, another goes on with it. Between its turns a conversation is closed:
 nothing that a turn left running outlives it."""
 
 import asyncio

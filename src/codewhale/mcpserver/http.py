@@ -1,5 +1,5 @@
-"""Serving over HTTP: a door that asks for a token and looks at Host and Origin before anything of a request is read, and
-the listener behind it."""
+"""Serving over HTTP: a door that asks for a token and looks at Host and Origin before a body is read, and the listener
+behind it."""
 
 import contextlib
 import hmac

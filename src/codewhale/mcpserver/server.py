@@ -1,6 +1,7 @@
 """The server: what it lists, and from a call that a client makes to its result."""
 
 import asyncio
+from functools import partial
 from typing import Any
 
 import mcp_types as types
@@ -25,8 +26,8 @@ from codewhale.protocol.ops import OpenSession
 MOST_WORK = 32
 _ANSWER = "answer"
 _INSTRUCTIONS = (
-    "Tools over one workspace of code: reading, listing, searching, its git history. codebase_search finds code by what "
-    "it does. Paths are relative to the workspace. Whether a call may run is decided here, whatever the client allows."
+    "Tools over one workspace of code: reading, listing, searching, its git history. codebase_search finds code by "
+    "what it does. Paths are relative to the workspace. Whether a call may run is decided here, whatever the client allows."
 )
 _NO_ONE = types.ElicitResult(action="cancel")
 
@@ -93,6 +94,9 @@ class CodeWhaleServer:
         return await self._attend(ctx, parked.work, request)
 
     def _begin(self, ctx: Context, request: Request) -> Work:
+        if len(self._work) >= MOST_WORK:
+            text = f"{MOST_WORK} calls are under way here; wait until one of them has ended and call again"
+            return Work(partial(_refused, text))
         name, arguments = request
         offer = self._serving.offer
         authority = self._authority(ctx)
@@ -163,6 +167,10 @@ class CodeWhaleServer:
         call = event.call_id if isinstance(event, ApprovalAsked) else ""
         written = self._calls.written(call) or self._conversations.asks.arguments(asked.session, call)
         return form_of(asked, written, self._serving.words)
+
+
+async def _refused(text: str, work: Work) -> types.CallToolResult:
+    return failed(text)
 
 
 def _ended(task: "asyncio.Task[types.CallToolResult]") -> types.CallToolResult:

@@ -17,8 +17,8 @@ _NO_FRAME = "{"
 
 
 class StandardStreams:
-    """The descriptors of the wire, taken from 0 and 1: what else reads stdin meets its end, and what else is printed goes
-    to stderr."""
+    """The descriptors of the wire, taken from 0 and 1: what else reads stdin meets its end, and what else is printed
+    goes to stderr."""
 
     def __init__(self) -> None:
         self.read, self.write = os.dup(0), os.dup(1)

@@ -47,7 +47,8 @@ class Work:
 
     async def cancel(self) -> None:
         """Stop it, and wait for its end for a while."""
-        self.task.cancel()
+        if not self.task.cancelling():  # a second cancel would cut off what winds it up
+            self.task.cancel()
         await asyncio.wait([self.task], timeout=_ENDING)
 
 
