@@ -18,12 +18,12 @@ from codewhale.testing import harness
 from support.badcalls import Bad, spoiled
 from support.goodcalls import GOOD, NOTHING, READY
 from support.known import know_every_tool
+from support.patience import HANG
 from support.repos import make_repo
 from support.scenes import ending, results
 from support.webserver import WebServer, hits, html
 
 TOOLS = Catalog.load().names()
-SECONDS = 10.0
 NEXT = re.compile(r"^Next call: (\S+) (\{.*\})$", re.MULTILINE)
 # Bad calls that no schema can tell from good ones.
 EXTRA: dict[str, list[dict[str, Any]]] = {
@@ -234,7 +234,7 @@ async def refused(
     found = results(events)[len(READY[tool]) :]
     bad, good = found[: len(calls)], found[len(calls) :]
     assert {path for path, _ in model.before.items() ^ model.after.items()} == changed
-    assert [result.ms for result in found if result.ms > SECONDS * 1000] == []
+    assert [result.ms for result in found if result.ms > HANG * 1000] == []
     assert len(good) == len(model.next)
     for named, result in zip(model.next, good, strict=True):
         nobody = named[0] == "request_user_input" and result.error == "not_available"

@@ -100,5 +100,3 @@ def wired(home: Path, workspace: Path, *arguments: str) -> Iterator[Wire]:
         finally:
             if child.poll() is None:
                 child.kill()
-
-

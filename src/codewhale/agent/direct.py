@@ -2,11 +2,11 @@
 does; its events stand in the log without a message that made it."""
 
 import asyncio
+from collections.abc import Callable
 
 import msgspec
 
 from codewhale.agent.collect import RawCall
-from codewhale.agent.engine import Engine
 from codewhale.agent.guard import LoopGuard
 from codewhale.agent.pending_call import PendingCall, prepare
 from codewhale.agent.tool_calls import ToolCallRunner
@@ -24,17 +24,17 @@ _STOP_SECONDS = 10.0
 class DirectCalls:
     """The calls under way in all open sessions. Those that write files run one at a time in a session."""
 
-    def __init__(self, engine: Engine, catalog: Catalog, runner: ToolCallRunner) -> None:
-        self._engine = engine
+    def __init__(self, find: Callable[[str], Session], catalog: Catalog, runner: ToolCallRunner) -> None:
+        """`find` gives an open session by its id."""
+        self._find = find
         self._catalog = catalog
         self._runner = runner
         self._running: dict[str, set[Turn]] = {}
         self._writing: dict[str, asyncio.Lock] = {}
-        engine.on_close(self._end)
 
     async def run(self, op: RunCall) -> PendingCall:
         """The call with its outcome, which is on disk where the call may have had an effect."""
-        session = self._engine.session(op.session)
+        session = self._find(op.session)
         turn = Turn(session)
         running = self._running.setdefault(op.session, set())
         running.add(turn)
@@ -52,7 +52,8 @@ class DirectCalls:
             raise SessionError(f"the call of {op.name} was stopped: session {op.session} is being closed")
         return task.result()
 
-    async def _end(self, session: str) -> None:
+    async def end(self, session: str) -> None:
+        """Stop the calls of a session that is being closed."""
         turns = list(self._running.pop(session, ()))
         self._writing.pop(session, None)
         for turn in turns:

@@ -225,7 +225,7 @@ class EngineClient:
         return output
 
     async def _run_call(self, op: RunCall) -> CallOutcome:
-        call = await self.parts.direct.run(op)
+        call = await self._engine.direct.run(op)
         finished = next(event for event in call.events if isinstance(event, CallFinished))
         get = self.parts.artifacts.get
         images = [(image.media_type, await asyncio.to_thread(get, image.artifact)) for image in finished.images]

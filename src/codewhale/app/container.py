@@ -64,7 +64,6 @@ if TYPE_CHECKING:
     from codewhale.agent.children import Children
     from codewhale.agent.compaction import ConversationCompactor
     from codewhale.agent.completer import Completions
-    from codewhale.agent.direct import DirectCalls
     from codewhale.agent.discovery import Discovery
     from codewhale.agent.roles import ChildRole
     from codewhale.agent.titles import Titles
@@ -190,25 +189,16 @@ class Container:
 
     @cached_property
     def engine(self) -> Engine:
-        engine = Engine(self.session_factory, self.catalog, self._runner, self.guide, self.routes.may_ask)
+        outputs = Outputs(self.artifacts, self.settings(self.place.workspace).redactor, self.redactor)
+        authorizer = Authorizer(self.gateway, self.asking)
+        runner = ToolCallRunner(self.toolbox, authorizer, self.observers, outputs, self.audit)
+        engine = Engine(self.session_factory, self.catalog, runner, self.guide, self.routes.may_ask)
         engine.on_close(self._end_jobs)
         engine.on_close(self._forget)
         engine.after_turn(self._offer_plan)
         engine.after_turn(self._warm_index)
         engine.after_turn(self._make_title)
         return engine
-
-    @cached_property
-    def _runner(self) -> ToolCallRunner:
-        outputs = Outputs(self.artifacts, self.settings(self.place.workspace).redactor, self.redactor)
-        authorizer = Authorizer(self.gateway, self.asking)
-        return ToolCallRunner(self.toolbox, authorizer, self.observers, outputs, self.audit)
-
-    @cached_property
-    def direct(self) -> "DirectCalls":
-        from codewhale.agent.direct import DirectCalls
-
-        return DirectCalls(self.engine, self.catalog, self._runner)
 
     def _defaults(self, workspace: str) -> SessionDefaults:
         settings = self.settings(workspace)

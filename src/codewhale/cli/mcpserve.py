@@ -1,10 +1,8 @@
 """Serve this workspace to other programs over the Model Context Protocol.
 
-Offered by default are tools that read: files, lists, searches, git and code search; and two that open and continue a
-conversation. What writes or runs is offered when it is named, and each call of it is decided by your permissions: what
-must be asked is put to the client's person, and denied where the client cannot ask. Over stdio unless --http is named;
-HTTP asks for a token and listens on this machine alone unless a host is named.
-"""
+Offered are tools that read, and conversations; what writes or runs when it is named (--offer), and then each call is
+decided by your permissions and asked of the client's person, or denied where the client cannot ask. Over stdio unless
+--http is named: it asks for a token, and listens on this machine alone unless a host is named."""
 
 import argparse
 import asyncio

@@ -14,7 +14,7 @@ from codewhale.display.client import Client
 from codewhale.lib.text import one_line, scrub_surrogates
 from codewhale.mcpserver.offer import MOST_PROMPT
 from codewhale.mcpserver.toolcalls import failed
-from codewhale.mcpserver.work import Work
+from codewhale.mcpserver.work import ClientWork
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.events import (
     ApprovalAsked,
@@ -55,7 +55,7 @@ class Conversations:
         self._running = 0
         self.asks = Asks()
 
-    async def run(self, work: Work, arguments: dict[str, Any], authority: Authority) -> types.CallToolResult:
+    async def run(self, work: ClientWork, arguments: dict[str, Any], authority: Authority) -> types.CallToolResult:
         """One turn: of a new conversation, or with a session_id of that one. The answer, or an error in words."""
         prompt, known = arguments.get("prompt"), arguments.get("session_id", "")
         if not isinstance(prompt, str) or not prompt.strip() or len(prompt) > MOST_PROMPT:
@@ -80,7 +80,7 @@ class Conversations:
             raise CodeWhaleError(f"no conversation {one_line(str(session), 80)!r} was begun here; start a new one")
         return str(session)
 
-    async def _turn(self, work: Work, opening: OpenSession, prompt: str) -> types.CallToolResult:
+    async def _turn(self, work: ClientWork, opening: OpenSession, prompt: str) -> types.CallToolResult:
         session = await self._client.submit(opening)
         try:
             status = await self._client.query(SessionStatus(session))
@@ -106,7 +106,7 @@ class Conversations:
     async def _close(self, session: str) -> None:
         await self._client.submit(CloseSession(session))
 
-    async def _follow(self, work: Work, events: AsyncIterator[Envelope], turn: int) -> TurnFinished:
+    async def _follow(self, work: ClientWork, events: AsyncIterator[Envelope], turn: int) -> TurnFinished:
         began = False
         async for envelope in events:
             self.asks.take(envelope)

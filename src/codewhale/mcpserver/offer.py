@@ -20,7 +20,7 @@ START, CONTINUE = "start_conversation", "continue_conversation"
 MOST_PROMPT = 200_000  # characters
 
 
-class Offer(Struct, frozen=True):
+class OfferedTools(Struct, frozen=True):
     """The rows that may be called, by name, and whether conversations may be opened."""
 
     rows: dict[str, ToolSpec]
@@ -32,7 +32,7 @@ class Offer(Struct, frozen=True):
         return any(row.touches and Effect.NETWORK not in row.effects for row in self.rows.values())
 
 
-def offered(rows: Iterable[ToolSpec], named: Sequence[str], conversations: bool) -> Offer:
+def offered(rows: Iterable[ToolSpec], named: Sequence[str], conversations: bool) -> OfferedTools:
     """The default tools and the named ones. Raises ConfigError for a name that cannot be offered."""
     known = {row.name: row for row in rows}
     for name in named:
@@ -42,10 +42,10 @@ def offered(rows: Iterable[ToolSpec], named: Sequence[str], conversations: bool)
         if row.family in OF_CONVERSATIONS:
             raise ConfigError(f"{name} works inside a conversation alone and cannot be offered; offer another tool")
     names = dict.fromkeys((*DEFAULT, *named))
-    return Offer({name: known[name] for name in names if name in known}, conversations)
+    return OfferedTools({name: known[name] for name in names if name in known}, conversations)
 
 
-def listed(offer: Offer, mode: str) -> list[types.Tool]:
+def listed(offer: OfferedTools, mode: str) -> list[types.Tool]:
     """The tools as a client lists them; conversations work in `mode`."""
     tools = [_tool(row) for row in offer.rows.values()]
     return [*tools, *_conversation_tools(mode)] if offer.conversations else tools

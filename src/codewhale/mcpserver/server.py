@@ -16,9 +16,9 @@ from codewhale.display.client import Client
 from codewhale.display.words import Words
 from codewhale.mcpserver.conversations import KIND, Conversations
 from codewhale.mcpserver.forms import answer_of, form_of
-from codewhale.mcpserver.offer import CONTINUE, START, Offer, listed
+from codewhale.mcpserver.offer import CONTINUE, START, OfferedTools, listed
 from codewhale.mcpserver.toolcalls import ToolCalls, failed
-from codewhale.mcpserver.work import ParkedWork, Work
+from codewhale.mcpserver.work import ClientWork, ParkedWork
 from codewhale.protocol.events import ApprovalAsked, Envelope
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession
@@ -40,7 +40,7 @@ class Serving(Struct, frozen=True):
     person is asked, under which version."""
 
     opening: OpenSession
-    offer: Offer
+    offer: OfferedTools
     words: Words
     version: str
 
@@ -55,7 +55,7 @@ class CodeWhaleServer:
         self._calls = ToolCalls(client, opening)
         self._conversations = Conversations(client, replace(opening, kind=KIND))
         self._parked = ParkedWork()
-        self._work: set[Work] = set()
+        self._work: set[ClientWork] = set()
 
     def protocol(self) -> Server[Any]:
         """The server as the library runs it."""
@@ -93,10 +93,10 @@ class CodeWhaleServer:
         await self._client.submit(answer_of(parked.asked, result))
         return await self._attend(ctx, parked.work, request)
 
-    def _begin(self, ctx: Context, request: Request) -> Work:
+    def _begin(self, ctx: Context, request: Request) -> ClientWork:
         if len(self._work) >= MOST_WORK:
             text = f"{MOST_WORK} calls are under way here; wait until one of them has ended and call again"
-            return Work(partial(_refused, text))
+            return ClientWork(partial(_refused, text))
         name, arguments = request
         offer = self._serving.offer
         authority = self._authority(ctx)
@@ -106,9 +106,9 @@ class CodeWhaleServer:
                 given.pop("session_id", None)
             else:
                 given.setdefault("session_id", "")
-            work = Work(lambda work: self._conversations.run(work, given, authority))
+            work = ClientWork(lambda work: self._conversations.run(work, given, authority))
         elif name in offer.rows:
-            work = Work(lambda work: self._calls.run(work, name, arguments, authority))
+            work = ClientWork(lambda work: self._calls.run(work, name, arguments, authority))
         else:
             raise MCPError(types.INVALID_PARAMS, f"there is no tool {name[:80]!r} here; see tools/list")
         self._work.add(work)
@@ -123,7 +123,7 @@ class CodeWhaleServer:
         return Authority.AUTO if self._serving.opening.mode is Mode.YOLO else Authority.HEADLESS
 
     async def _attend(
-        self, ctx: Context, work: Work, request: Request
+        self, ctx: Context, work: ClientWork, request: Request
     ) -> types.CallToolResult | types.InputRequiredResult:
         """Wait for a piece of work, tell how far it is, and put what it asks to the client."""
         try:
@@ -142,12 +142,12 @@ class CodeWhaleServer:
             await work.cancel()
             raise
 
-    def _required(self, work: Work, asked: Envelope, request: Request) -> types.InputRequiredResult:
+    def _required(self, work: ClientWork, asked: Envelope, request: Request) -> types.InputRequiredResult:
         word = self._parked.park(work, asked, request)
         form = types.ElicitRequest(params=self._form(asked))
         return types.InputRequiredResult(input_requests={_ANSWER: form}, request_state=word)
 
-    async def _elicit(self, ctx: Context, work: Work, asked: Envelope) -> None:
+    async def _elicit(self, ctx: Context, work: ClientWork, asked: Envelope) -> None:
         """Ask the client's person; what the client cannot answer is a no. The work may end meanwhile."""
         form = self._form(asked)
         asking = asyncio.create_task(ctx.session.elicit_form(form.message, form.requested_schema, ctx.request_id))
@@ -169,7 +169,7 @@ class CodeWhaleServer:
         return form_of(asked, written, self._serving.words)
 
 
-async def _refused(text: str, work: Work) -> types.CallToolResult:
+async def _refused(text: str, work: ClientWork) -> types.CallToolResult:
     return failed(text)
 
 

@@ -11,7 +11,7 @@ import mcp_types as types
 from msgspec import Struct, json
 
 from codewhale.display.client import Client
-from codewhale.mcpserver.work import Work
+from codewhale.mcpserver.work import ClientWork
 from codewhale.protocol.directcalls import CallOutcome, RunCall
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.events import ApprovalAsked, CallProgress
@@ -22,7 +22,7 @@ from codewhale.protocol.ops import CloseSession, OpenSession
 class _Under(Struct):
     """A call under way, with how it was written."""
 
-    work: Work
+    work: ClientWork
     written: str
 
 
@@ -42,7 +42,9 @@ class ToolCalls:
         under = self._under.get(call_id)
         return under.written if under is not None else ""
 
-    async def run(self, work: Work, name: str, arguments: dict[str, Any], authority: Authority) -> types.CallToolResult:
+    async def run(
+        self, work: ClientWork, name: str, arguments: dict[str, Any], authority: Authority
+    ) -> types.CallToolResult:
         """The result of a call, an error of ours as one of the tool."""
         call_id = f"mcp_{secrets.token_hex(8)}"
         self._under[call_id] = _Under(work, json.encode(arguments).decode())

@@ -18,10 +18,10 @@ _LINE = 300
 _ENDING = 15.0
 
 
-class Work:
+class ClientWork:
     """One piece of work, running from its making on."""
 
-    def __init__(self, run: "Callable[[Work], Coroutine[Any, Any, types.CallToolResult]]") -> None:
+    def __init__(self, run: "Callable[[ClientWork], Coroutine[Any, Any, types.CallToolResult]]") -> None:
         self._news: asyncio.Queue[Envelope | None] = asyncio.Queue()
         self._line = ""
         self._told = 0
@@ -52,10 +52,10 @@ class Work:
         await asyncio.wait([self.task], timeout=_ENDING)
 
 
-class Parked(Struct, frozen=True):
+class ParkedCall(Struct, frozen=True):
     """Work that waits for its client to come back, with what was asked and the request that it belongs to."""
 
-    work: Work
+    work: ClientWork
     asked: Envelope
     request: tuple[str, dict[str, Any]]
     timer: asyncio.TimerHandle
@@ -65,18 +65,18 @@ class ParkedWork:
     """All that is parked, each under a word that cannot be guessed and counts once."""
 
     def __init__(self) -> None:
-        self._parked: dict[str, Parked] = {}
+        self._parked: dict[str, ParkedCall] = {}
 
-    def park(self, work: Work, asked: Envelope, request: tuple[str, dict[str, Any]]) -> str:
+    def park(self, work: ClientWork, asked: Envelope, request: tuple[str, dict[str, Any]]) -> str:
         """Keep it for a while; the word under which it is fetched. The oldest gives way where too much is kept."""
         if len(self._parked) >= MOST_PARKED:
             self._drop(next(iter(self._parked)))
         word = secrets.token_urlsafe(32)
         timer = asyncio.get_running_loop().call_later(PARKED_SECONDS, self._drop, word)
-        self._parked[word] = Parked(work, asked, request, timer)
+        self._parked[word] = ParkedCall(work, asked, request, timer)
         return word
 
-    def fetch(self, word: str, request: tuple[str, dict[str, Any]]) -> Parked | None:
+    def fetch(self, word: str, request: tuple[str, dict[str, Any]]) -> ParkedCall | None:
         """What was parked under a word for exactly this request; None for anything else."""
         parked = self._parked.get(word)
         if parked is None or parked.request != request:
