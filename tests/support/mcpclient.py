@@ -1,4 +1,4 @@
-"""The server of the program as clients reach it: the official library's client over stdio or HTTP, and a wire by hand."""
+"""The server of the program as clients reach it: the official library's client over stdio, and a wire by hand."""
 
 import json
 import subprocess

@@ -27,7 +27,7 @@ MOST_WORK = 32
 _ANSWER = "answer"
 _INSTRUCTIONS = (
     "Tools over one workspace of code: reading, listing, searching, its git history. codebase_search finds code by "
-    "what it does. Paths are relative to the workspace. Whether a call may run is decided here, whatever the client allows."
+    "what it does. Paths are relative to the workspace. Whether a call may run is decided here."
 )
 _NO_ONE = types.ElicitResult(action="cancel")
 
