@@ -168,7 +168,7 @@ def test_c4_a_projects_configuration_widens_nothing(tmp_path: Path) -> None:
     assert marks(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["exec_shell", "task_shell_start", "run_tests", "run_verifiers"])
+@pytest.mark.parametrize("name", ["exec_shell", "task_gate_run", "task_shell_start", "run_tests"])
 async def test_c9_nobody_there_is_no_yes(name: str, home: Path, tmp_path: Path) -> None:
     work = hostile_project(tmp_path)
     calls = [call(name, **{**GOOD[name], **({"command": "touch PWNED"} if "command" in GOOD[name] else {})})]

@@ -26,7 +26,7 @@ from support.scenes import only, results, watching
 # What plan mode does with each tool; a new tool needs a row.
 CHANGES = {
     "apply_patch", "edit_file", "exec_shell", "exec_shell_cancel", "exec_shell_interact", "fim_edit", "note",
-    "revert_turn", "run_tests", "run_verifiers", "task_shell_start", "write_file",
+    "revert_turn", "run_tests", "run_verifiers", "task_gate_run", "task_shell_start", "write_file",
 }  # fmt: skip
 LOOKS = {
     "agent_close", "agent_eval", "agent_open",

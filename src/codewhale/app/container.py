@@ -136,7 +136,7 @@ class Container:
             self.closers,
             self.sessions,
         )
-        self.web = WebParts(config, place.environ)
+        self.web = WebParts(config, place.environ, self.closers)
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)
 
