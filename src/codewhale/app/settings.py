@@ -131,8 +131,8 @@ class Settings(Struct, frozen=True):
     what bounds them, `rlm` recursive sessions, `tasks` durable tasks, `web` searches, `speech` who speaks,
     `mcp_config_path` the file that names MCP servers, `mcp_server` what is offered to other programs, `titles` whether
     the model is asked for a title after a session's first turn (by default no server of this machine or its own
-    network). The four last ones are of code search: whether it has an index at all, and the local programs, or folders of
-    models, in its slots ("" is none)."""
+    network). The four last ones are of code search: whether it has an index at all, and the local programs, or folders
+    of models, in its slots ("" is none)."""
 
     provider: str = ""
     model: str = ""

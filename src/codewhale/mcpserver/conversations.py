@@ -45,7 +45,7 @@ _INTERRUPT_SECONDS = 10.0
 _CUT = "\n\n[The answer was cut here: it has {n:,} characters.]"
 
 
-class Conversations:
+class ClientConversations:
     """The turns of conversations that are under way."""
 
     def __init__(self, client: Client, opening: OpenSession) -> None:

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from codewhale.display.client import Client
 from codewhale.display.words import Words
-from codewhale.mcpserver.conversations import KIND, Conversations
+from codewhale.mcpserver.conversations import KIND, ClientConversations
 from codewhale.mcpserver.forms import answer_of, form_of
 from codewhale.mcpserver.offer import CONTINUE, START, OfferedTools, listed
 from codewhale.mcpserver.toolcalls import ToolCalls, failed
@@ -53,7 +53,7 @@ class CodeWhaleServer:
         self._client = client
         self._serving = serving
         self._calls = ToolCalls(client, opening)
-        self._conversations = Conversations(client, replace(opening, kind=KIND))
+        self._conversations = ClientConversations(client, replace(opening, kind=KIND))
         self._parked = ParkedWork()
         self._work: set[ClientWork] = set()
 
