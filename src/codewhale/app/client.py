@@ -15,7 +15,7 @@ from codewhale.catalog.lifecycle import closed_gate
 from codewhale.commands.base import CommandContext, CommandRegistry, Families
 from codewhale.protocol import ops, views
 from codewhale.protocol.children import ChildView, ListChildren, ReadEvents, StopChild, TellChild
-from codewhale.protocol.directcalls import CallOutcome, ListTools, RunCall
+from codewhale.protocol.directcalls import DirectOutcome, ListTools, RunCall
 from codewhale.protocol.errors import CodeWhaleError, SessionError, ToolError
 from codewhale.protocol.events import (
     ApprovalAnswered,
@@ -230,12 +230,12 @@ class EngineClient:
         await session.barrier()
         return output
 
-    async def _run_call(self, op: RunCall) -> CallOutcome:
+    async def _run_call(self, op: RunCall) -> DirectOutcome:
         call = await self._engine.direct.run(op)
         finished = next(event for event in call.events if isinstance(event, CallFinished))
         get = self.parts.artifacts.get
         images = [(image.media_type, await asyncio.to_thread(get, image.artifact)) for image in finished.images]
-        return CallOutcome(finished.ok, finished.content, finished.error, tuple(images))
+        return DirectOutcome(finished.ok, finished.content, finished.error, tuple(images))
 
     def _callable(self, query: ListTools) -> tuple[ToolSpec, ...]:
         session = self._session(query)

@@ -12,7 +12,7 @@ from msgspec import Struct, json
 
 from codewhale.display.client import Client
 from codewhale.mcpserver.work import ClientWork
-from codewhale.protocol.directcalls import CallOutcome, RunCall
+from codewhale.protocol.directcalls import DirectOutcome, RunCall
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.events import ApprovalAsked, CallProgress
 from codewhale.protocol.modes import Authority
@@ -92,7 +92,7 @@ class ToolCalls:
                     self._under[call].work.tell(text)
 
 
-def _result(outcome: CallOutcome) -> types.CallToolResult:
+def _result(outcome: DirectOutcome) -> types.CallToolResult:
     images = [
         types.ImageContent(data=base64.b64encode(data).decode(), mime_type=media) for media, data in outcome.images
     ]

@@ -8,7 +8,7 @@ from codewhale.protocol.requests import Op, Query
 from codewhale.protocol.tools import ToolSpec
 
 
-class CallOutcome(Struct, frozen=True):
+class DirectOutcome(Struct, frozen=True):
     """What a call came to: `content` as a model would read it, `images` as (media type, bytes)."""
 
     ok: bool
@@ -17,7 +17,7 @@ class CallOutcome(Struct, frozen=True):
     images: tuple[tuple[str, bytes], ...] = ()
 
 
-class RunCall(Op[CallOutcome], frozen=True, tag="run_call"):
+class RunCall(Op[DirectOutcome], frozen=True, tag="run_call"):
     """Call a tool by its own name in an open session, beside a turn or without one; its events carry `call_id`, which
     nobody has used before. Whoever waits and is cancelled cancels the call. Raises SessionError for a session that is
     closed meanwhile."""
