@@ -36,6 +36,7 @@ COMMANDS = {
     "tools": "list the tools, print exactly what a model is sent",
     "completion": "print the completion script of a shell",
     "worktree": "list the checkouts that --worktree made",
+    "mcp": "offer this workspace to other programs over MCP",
     "web": "the terminal interface in a browser on this machine",
 }
 
@@ -201,6 +202,8 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import worktree as module
         case "completion":
             from codewhale.cli import completion as module
+        case "mcp":
+            from codewhale.cli import mcp as module
         case "web":
             from codewhale.cli import web as module
         case _:
