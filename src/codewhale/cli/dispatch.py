@@ -38,6 +38,7 @@ COMMANDS = {
     "tasks": "list, show, cancel and resume durable tasks",
     "work": "run durable tasks until it is told to stop",
     "worktree": "list the checkouts that --worktree made",
+    "mcp": "offer this workspace to other programs over MCP",
     "web": "the terminal interface in a browser on this machine",
 }
 
@@ -207,6 +208,8 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import worktree as module
         case "completion":
             from codewhale.cli import completion as module
+        case "mcp":
+            from codewhale.cli import mcp as module
         case "web":
             from codewhale.cli import web as module
         case _:
