@@ -19,6 +19,7 @@ from codewhale.app.choices import Choices
 from codewhale.app.gateway import Gateway
 from codewhale.app.guiding import WorkspaceSkills
 from codewhale.app.hooking import Hooking
+from codewhale.app.mcpparts import McpNeeds, McpParts
 from codewhale.app.memories import MemoryParts
 from codewhale.app.recursion import RecursionParts
 from codewhale.app.relays import RelayParts
@@ -137,12 +138,30 @@ class Container:
             self.sessions,
         )
         self.web = WebParts(config, place.environ)
+        self.mcp = McpParts(self._mcp_needs())
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)
 
     @cached_property
     def texts(self) -> "WorkspaceTexts":
         return WorkspaceTexts(self)
+
+    def _mcp_needs(self) -> McpNeeds:
+        place = self.place
+        return McpNeeds(
+            place.home,
+            place.workspace,
+            os.path.expanduser(self.config.section("mcp_config_path", str)),
+            place.environ,
+            self.clock,
+            self.catalog,
+            self.artifacts,
+            self.asking,
+            lambda: self.services.completer,
+            lambda session: bool(self.engine.session(session).provider.settings.facts.get("images", True)),
+            self.redact,
+            self.closers,
+        )
 
     def built(self, part: str) -> bool:
         return getattr(type(self), part).attrname in self.__dict__
@@ -223,6 +242,7 @@ class Container:
             compactor=self._compactor,
             defaults=self._defaults,
             begin=self.relays.begin,
+            served=self.mcp.served,
         )
         return SessionFactory(deps, self.catalog)
 
@@ -320,6 +340,8 @@ class Container:
         kept: tuple[CallHook, ...] = (self.services.undo,) if changes and call.tool != "revert_turn" else ()
         if call.subjects and self.memory.any_sources():
             kept = (self.memory.source_reads(self.engine.session, self.closers), *kept)
+        calls = self.mcp.at() if call.tool.startswith("mcp_") else None
+        kept = kept if calls is None else (calls, *kept)
         return kept if hooks is None else (hooks, *kept)
 
     def changed_files(self, session: str, call_id: str) -> tuple[FileChange, ...]:
@@ -583,7 +605,7 @@ class Services:  # what tools, commands and interfaces work with
     def discovery(self) -> "Discovery":
         from codewhale.agent.discovery import Discovery
 
-        return Discovery(self._app.catalog, self._app.engine.session, self._app.gateway.decide)
+        return Discovery(self._app.catalog, self._app.engine.session, self._app.gateway.decide, self._app.mcp)
 
     async def map_of(self, root: str, depth: int) -> tuple[str, tuple[str, ...]] | None:
         return await self.code_maps.show(root, depth=depth)

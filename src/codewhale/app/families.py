@@ -167,6 +167,10 @@ def _tools_of_the_work(app: Container, key: str) -> object:
             from codewhale.tools.rlm import RlmTools
 
             return RlmTools(app.recursion.sessions, app.services.workspaces, app.engine.session, app.asking, app.web)
+        case "mcp":
+            from codewhale.tools.mcp import McpTools
+
+            return McpTools(lambda session: app.mcp.at())
         case "toolsearch":
             from codewhale.tools.toolsearch import ToolSearchTools
 

@@ -9,7 +9,9 @@ from msgspec import Struct, field
 
 class ServerSpec(Struct, frozen=True, omit_defaults=True):
     """How one server is reached, resolved and approved: a program (`argv`) or an address (`url`). `env` holds the
-    declared variables with their values; nothing else of the environment is handed on. Times are seconds."""
+    declared variables with their values; beside them a program gets the allow-listed ones of any command, and none of
+    the person's secrets. `profile` is the sandbox that holds it. Times are seconds. `sampling`: it may ask for answers
+    of the model."""
 
     name: str
     argv: tuple[str, ...] = ()
@@ -21,6 +23,8 @@ class ServerSpec(Struct, frozen=True, omit_defaults=True):
     call_seconds: float = 60.0
     read_seconds: float = 120.0
     roots: tuple[str, ...] = ()
+    profile: str = "none"
+    sampling: bool = False
 
 
 class OfferedTool(Struct, frozen=True, omit_defaults=True):
@@ -67,8 +71,9 @@ class Offer(Struct, frozen=True, omit_defaults=True):
 
 
 class Piece(Struct, frozen=True, omit_defaults=True):
-    """One part of a result: `kind` is "text", "image", "audio", "resource" (embedded) or "link". What is larger than
-    a frame stands in the file `path`, which the receiver owns; `text` then holds its beginning. `size` is in bytes."""
+    """One part of a result: `kind` is "text", "image", "audio", "resource" (embedded) or "link". A text that is large,
+    and everything that is no text, stands in the file `path`, which the receiver owns; `text` then holds the beginning
+    of a text. `size` is in bytes. `role` is who speaks in a message of a prompt."""
 
     kind: str
     text: str = ""
@@ -76,6 +81,7 @@ class Piece(Struct, frozen=True, omit_defaults=True):
     uri: str = ""
     path: str = ""
     size: int = 0
+    role: str = ""
 
 
 class Outcome(Struct, frozen=True, omit_defaults=True):
