@@ -9,13 +9,14 @@ from msgspec import Struct
 
 from codewhale.agent.activation import ServedTools
 from codewhale.catalog.registry import Catalog, ToolSource
-from codewhale.lib.clock import Clock
+from codewhale.lib.clock import Clock, SystemClock
 from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.ports import Asker, Completer
 from codewhale.protocol.tools import BoundCall, ToolSpec
 
 if TYPE_CHECKING:
     from codewhale.mcp.calls import McpCalls
+    from codewhale.mcp.service import McpService
 
 PREFIX = "mcp:"
 _FILES = (os.path.join(".codewhale", "mcp.json"), ".mcp.json")
@@ -66,16 +67,13 @@ class McpParts:
         return found
 
     def _built(self) -> "McpCalls":
-        from codewhale.mcp.approvals import Approvals
         from codewhale.mcp.calls import McpCalls
-        from codewhale.mcp.remembered import RememberedOffers
         from codewhale.mcp.results import ResultMaker
         from codewhale.mcp.service import McpPlace, McpService
 
         needs = self._needs
         place = McpPlace(needs.home, needs.workspace, needs.user_file, needs.environ)
-        approvals, remembered = Approvals(needs.home, needs.clock), RememberedOffers(needs.home, needs.clock)
-        service = McpService(place, approvals, remembered, _servers, self._publish)
+        service = McpService(place, needs.clock, _servers, self._publish)
         needs.closers.push_async_callback(service.aclose)
         results = ResultMaker(needs.artifacts, needs.images, needs.redact)
         return McpCalls(service, results, needs.asker, needs.completer)
@@ -116,6 +114,14 @@ class McpParts:
         always = sorted((spec for server, spec, name in rows if server.always(name)), key=_name)
         others = sorted((spec for server, spec, name in rows if not server.always(name)), key=_name) if yolo else []
         return ServedTools((*always, *others))
+
+
+def open_servers(home: str, workspace: str, user_file: str, environ: Mapping[str, str]) -> "McpService":
+    """The servers of a workspace, for what needs no session."""
+    from codewhale.mcp.service import McpPlace, McpService
+
+    place = McpPlace(home, workspace, os.path.expanduser(user_file), environ)
+    return McpService(place, SystemClock(), _servers, lambda server, rows: {})
 
 
 def _name(spec: ToolSpec) -> str:

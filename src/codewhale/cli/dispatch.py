@@ -23,6 +23,7 @@ COMMANDS = {
     "logout": "delete a stored API key",
     "config": "read and change the configuration",
     "skills": "check skills against the open standard",
+    "mcp": "list, add, approve, switch and check MCP servers",
     "memory": "list, check and promote what is remembered",
     "trust": "choose which project files may configure codewhale",
     "policy": "show what the permissions decide about a command",
@@ -177,6 +178,8 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import skills as module
         case "memory":
             from codewhale.cli import memory as module
+        case "mcp":
+            from codewhale.cli import mcp as module
         case "trust":
             from codewhale.cli import trust as module
         case "policy":

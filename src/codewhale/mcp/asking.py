@@ -1,5 +1,5 @@
-"""What a server may ask back while a call of it runs: the person, by questions, and the model, where that is allowed, paid
-from the session's budget."""
+"""What a server may ask back while a call of it runs: the person, by questions, and the model, where that is allowed,
+paid from the session's budget."""
 
 from collections.abc import Callable
 from typing import Any

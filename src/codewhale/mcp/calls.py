@@ -1,4 +1,5 @@
-"""Calls of servers: what a person is shown before one runs, when they are asked whatever else holds, and what it gives."""
+"""Calls of servers: what a person is shown before one runs, when they are asked whatever else holds, and what it
+gives."""
 
 import asyncio
 import difflib

@@ -1,5 +1,5 @@
-"""The files that name MCP servers: the person's own and the project's. Each is read by itself, and an entry with a fault
-leaves the others as they are; of two with one name the person's own counts."""
+"""The files that name MCP servers: the person's own and the project's. Each is read by itself, and an entry with a
+fault leaves the others as they are; of two with one name the person's own counts."""
 
 import os
 import stat

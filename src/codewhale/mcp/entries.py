@@ -1,5 +1,5 @@
-"""One entry of a file that names MCP servers, checked by itself: what is wrong with it names the key and the remedy, and
-leaves every other entry as it is."""
+"""One entry of a file that names MCP servers, checked by itself: what is wrong with it names the key and the remedy,
+and leaves every other entry as it is."""
 
 import hashlib
 import re

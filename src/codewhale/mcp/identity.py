@@ -1,5 +1,5 @@
-"""What a server is, as it is approved: its whole command line, the names of its variables, its address, the bytes of the
-files it names, and where a launcher would fetch what nobody has pinned."""
+"""What a server is, as it is approved: its whole command line, the names of its variables, its address, the bytes
+of the files it names, and where a launcher would fetch what nobody has pinned."""
 
 import hashlib
 import os
@@ -30,10 +30,11 @@ _LAUNCHERS: Mapping[str, tuple[tuple[str, ...], str]] = {
 }  # fmt: skip
 # Options that take the next word, so that it is not the package.
 _TAKING = frozenset(
-    """--registry --cache --python -p --with --index-url --index --extra-index-url --cwd --dir -e --env --env-file -v
-    --volume --mount --name --network --user -u -w --workdir --entrypoint --platform --directory --project --spec""".split()
+    """--registry --cache --python --with --index-url --index --extra-index-url --cwd --dir -e --env --env-file -v
+    --volume --mount --name --network --user -u -w --workdir --entrypoint --platform --directory --project""".split()
 )
-_PACKAGE = frozenset(("--package", "--from", "--spec"))
+# Options behind which the package stands; -p is one of npx, and takes a version of Python from others.
+_PACKAGE = ("--package", "--from", "--spec")
 
 
 class ServerIdentity(Struct, frozen=True):
@@ -121,7 +122,7 @@ def fetched(argv: tuple[str, ...]) -> tuple[str, ...]:
         if not verb:
             return ()
         words = words[len(verb.split()) :]
-    package = _package(words)
+    package = _package(words, (*_PACKAGE, "-p") if where == _NPM else _PACKAGE)
     if not package:
         return (f"{name} fetches what it runs from {where}; which package is not to be seen",)
     pinned = bool(_DIGEST.search(package)) if where == _IMAGES else _is_pinned(package)
@@ -133,17 +134,17 @@ def fetched(argv: tuple[str, ...]) -> tuple[str, ...]:
     return (f"{name} fetches {one_line(package, 200)} from {where} and runs it; {end}",)
 
 
-def _package(words: list[str]) -> str:
+def _package(words: list[str], naming: tuple[str, ...]) -> str:
     """The package among the words behind a launcher; "" where there is none."""
     skip = False
     for at, word in enumerate(words):
         if skip:
             skip = False
-        elif word in _PACKAGE and at + 1 < len(words):
+        elif word in naming and at + 1 < len(words):
             return words[at + 1]
-        elif word.startswith(tuple(f"{option}=" for option in _PACKAGE)):
+        elif word.startswith(tuple(f"{option}=" for option in naming)):
             return word.partition("=")[2]
-        elif word in _TAKING:
+        elif word in _TAKING or word == "-p":
             skip = True
         elif word and not word.startswith("-"):
             return word

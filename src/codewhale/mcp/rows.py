@@ -1,5 +1,5 @@
-"""Tools of servers as rows of the catalog: names that every wire takes, each for one tool alone, and texts of others made
-harmless and held to a bound."""
+"""Tools of servers as rows of the catalog: names that every wire takes, each for one tool alone, and texts of others
+made harmless and held to a bound."""
 
 import hashlib
 import re

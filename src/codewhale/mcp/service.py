@@ -1,5 +1,5 @@
-"""The MCP servers of a workspace: which are named, which are approved, what they offer or offered last time, and calls of
-them. A server is started when it is first needed, and not before it is approved as it is."""
+"""The MCP servers of a workspace: which are named, which are approved, what they offer or offered last time, and calls
+of them. A server is started when it is first needed, and not before it is approved as it is."""
 
 import asyncio
 import contextlib
@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from msgspec import Struct
 from msgspec.structs import replace
 
+from codewhale.lib.clock import Clock
 from codewhale.lib.text import one_line
 from codewhale.mcp.approvals import Approvals, Standing
 from codewhale.mcp.config import Configured, config_files, read_config, with_fault
@@ -18,6 +19,7 @@ from codewhale.mcp.identity import ResolvedServer, card, resolve
 from codewhale.mcp.remembered import RememberedOffer, RememberedOffers
 from codewhale.mcp.rows import WireTable, row, wire_table
 from codewhale.mcp.terms import Caller, Offer, OfferedTool, Outcome, ServerFailed, Servers, ServerState
+from codewhale.mcp.tokens import TokenStore
 from codewhale.protocol.errors import ConfigError, ErrorKind, ToolError
 from codewhale.protocol.tools import ToolSpec
 
@@ -60,12 +62,12 @@ class McpService:
     rows)` gives the catalog a server's tools, or takes them away (None), and answers which it does not take."""
 
     def __init__(
-        self, place: McpPlace, approvals: Approvals, remembered: RememberedOffers, servers: Callable[[], Servers],
-        publish: Publish,
+        self, place: McpPlace, clock: Clock, servers: Callable[[], Servers], publish: Publish,
     ) -> None:  # fmt: skip
         self.place = place
-        self.approvals = approvals
-        self._remembered = remembered
+        self.approvals = Approvals(place.home, clock)
+        self.tokens = TokenStore(place.home)
+        self._remembered = RememberedOffers(place.home, clock)
         self._make = servers
         self._publish = publish
         self._broker: Servers | None = None
@@ -176,7 +178,12 @@ class McpService:
 
     def _resolved(self, server: ConfiguredServer) -> ResolvedServer:
         try:
-            return resolve(server, self.place.environ, self.place.workspace)
+            resolved = resolve(server, self.place.environ, self.place.workspace)
+            more = self.tokens.headers(server, resolved.spec.url)
+            spec = replace(resolved.spec, headers={**resolved.spec.headers, **more})
+            return replace(resolved, spec=spec)
+        except ConfigError as error:
+            raise ToolError("not_available", str(error)) from None
         except EntryFault as wrong:
             fault = with_fault(server, wrong).fault
             assert fault is not None
@@ -192,6 +199,12 @@ class McpService:
             raise ToolError("not_available", f"The MCP server {name} has changed since it was shown; look at it again.")
         self.approvals.add(server.key, resolved.identity)
         self._errors.pop(name, None)
+
+    def forget(self, server: ConfiguredServer) -> None:
+        """Take back what a person has approved of a server, and what is known of it. Raises ConfigError."""
+        self.approvals.remove(server.key)
+        self._remembered.forget(server.key)
+        self._offers.pop(server.name, None)
 
     def changed_tool(self, wire: str) -> tuple[OfferedTool, OfferedTool] | None:
         """A tool as the person knows it and as it is, where it says something else of itself now."""
@@ -341,9 +354,9 @@ class McpService:
         for name in changed:
             self._publish(name, None)
             self._left_out.pop(name, None)
-        for name in rows:
+        for name, specs in rows.items():
             if name in changed:
-                self._left_out[name] = self._publish(name, rows[name])
+                self._left_out[name] = self._publish(name, specs)
         self._rows = rows
 
     def _specs(self, server: ConfiguredServer) -> Iterable[ToolSpec]:
