@@ -395,8 +395,8 @@ class ServerRow(Struct, frozen=True, omit_defaults=True):
     """An MCP server. `state` is "off" (disabled), "faulty", "unapproved", "changed" (since it was approved), "idle"
     (not started), "starting", "ready", "failed" or "closed"; `error` is the last one, or what is wrong, with the
     remedy. `line` is its command line or address; the three times are those of connecting, calling and reading, in
-    seconds. `tools` are (name that a model calls, its own name, description), `prompts` and `resources` (name or address,
-    description); `since` is when they were listed. `notes` are what else a person should know of it."""
+    seconds. `tools` are (name that a model calls, its own name, description), `prompts` and `resources` (name or
+    address, description); `since` is when they were listed. `notes` are what else a person should know of it."""
 
     name: str
     file: str
