@@ -107,6 +107,7 @@ class EngineClient:
             ops.ListSessions.done_by(lambda query: sessions.summaries(query.workspace)),
             ops.GetMessages.done_by(self._messages),
             views.PreviewSession.done_by(lambda query: self.work.session(query.id, query.last)),
+            views.ListServers.done_by(lambda query: self.work.servers(self.parts.mcp)),
             views.GetSettings.done_by(lambda query: asyncio.to_thread(self.providers.settings, self._root(query))),
             views.FindLocal.done_by(lambda query: self.providers.found()),
             views.CheckEndpoint.done_by(lambda query: self.connections.check(query)),

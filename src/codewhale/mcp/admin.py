@@ -173,12 +173,13 @@ class McpAdmin:
         """What is wrong with the files and with what they name; with `start` every approved server is started."""
         configured = self._service.refresh()
         faults, answered = list(configured.lines), list[str]()
-        ready = [one for one in configured.servers if one.fault is None and not one.disabled]
-        for server in ready:
+        ready = []
+        for server in (one for one in configured.servers if one.fault is None and not one.disabled):
             try:
                 await asyncio.to_thread(self._service.pending, server.name)
+                ready.append(server)
             except ToolError as error:
-                faults.append(error.message)
+                faults.append(self._service.state(server.name).error or error.message)
         for server, found in zip(ready, await self._answers(ready) if start else (), strict=False):
             line = f"{one_line(server.name, 80)}: {found}"
             (answered if found.startswith("offers") else faults).append(line)
