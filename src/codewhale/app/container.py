@@ -72,6 +72,7 @@ if TYPE_CHECKING:
     from codewhale.codesearch.codemap import CodeMaps
     from codewhale.codesearch.search import CodeSearch
     from codewhale.commands.plan import PlanCommand
+    from codewhale.mcp.servers import McpServers
     from codewhale.permissions.constitution import Constitution
     from codewhale.permissions.service import PermissionService
     from codewhale.permissions.trust import TrustStore
@@ -606,6 +607,15 @@ class Services:  # what tools, commands and interfaces work with
         from codewhale.agent.discovery import Discovery
 
         return Discovery(self._app.catalog, self._app.engine.session, self._app.gateway.decide, self._app.mcp)
+
+    @cached_property
+    def mcp_servers(self) -> "McpServers":
+        """Servers of other programs; nothing runs before one is opened."""
+        from codewhale.mcp.servers import McpServers
+
+        part = McpServers()
+        self._app.closers.push_async_callback(part.shut)
+        return part
 
     async def map_of(self, root: str, depth: int) -> tuple[str, tuple[str, ...]] | None:
         return await self.code_maps.show(root, depth=depth)
