@@ -38,11 +38,10 @@ PROMISED = frozenset(
     todo_list todo_update todo_write update_plan web_search write_file""".split()
 )
 NOT_BUILT = frozenset(
-    """agent_close agent_eval agent_open automation_create automation_delete automation_list automation_pause
-    automation_read automation_resume automation_run automation_update fetch_url github_close_issue github_close_pr
-    github_comment github_issue_context github_pr_context handle_read pr_attempt_list pr_attempt_preflight
-    pr_attempt_read pr_attempt_record rlm_close rlm_configure rlm_eval rlm_open rlm_session_objects task_cancel
-    task_create task_gate_run task_list task_read web_search""".split()
+    """automation_create automation_delete automation_list automation_pause automation_read automation_resume
+    automation_run automation_update github_close_issue github_close_pr github_comment github_issue_context
+    github_pr_context pr_attempt_list pr_attempt_preflight pr_attempt_read pr_attempt_record task_cancel task_create
+    task_list task_read""".split()
 )
 RETIRED = ("agent_spawn", "agent_wait", "agent_result", "rlm")
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch\n"

@@ -1,5 +1,6 @@
 """Folders that every test starts from."""
 
+import ast
 import faulthandler
 import gc
 import os
@@ -7,7 +8,7 @@ import signal
 import subprocess
 import sys
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -30,8 +31,20 @@ for _number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
     if signal.getsignal(_number) is signal.SIG_IGN:
         signal.signal(_number, signal.default_int_handler if _number is signal.SIGINT else signal.SIG_DFL)
 
+
+def _parsed(*args: Any, parse: Callable[..., Any] = ast.parse, **options: Any) -> Any:
+    """`ast.parse`, twice where once is not enough: in CPython 3.11.0 to 3.11.4 it fails when a signal or a collection
+    comes in between whose handler parses too, as one that shows a traceback does; that would end the whole run."""
+    try:
+        return parse(*args, **options)
+    except SystemError:
+        return parse(*args, **options)
+
+
+ast.parse = _parsed
+
 TESTS = Path(__file__).parent
-TEARDOWN_SECONDS = 60.0
+TEARDOWN_SECONDS = 300.0
 LONGEST = {
     "test_typing.py",
     "test_hostile_trees.py",
@@ -54,7 +67,7 @@ def pytest_configure(config: pytest.Config) -> None:
             for half in (new[::2], new[1::2])
         ]
         for half in halves:
-            half.wait(timeout=300)
+            half.wait(timeout=1800)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

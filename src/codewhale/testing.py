@@ -16,7 +16,7 @@ from codewhale.protocol.ops import Limits, OpenSession, SendMessage
 
 __all__ = ["FakeClock", "Harness", "ScriptedProvider", "collect", "harness"]
 
-_DEADLINE = 60.0
+_DEADLINE = 300.0
 
 
 class FakeClock:

@@ -59,6 +59,7 @@ from codewhale.testing import Harness, collect, harness
 from support.loopserver import LoopServer
 from support.machine import MAKES_FILES
 from support.modelserver import ModelServer as AnsweringServer
+from support.patience import HANG
 
 PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 40
 
@@ -105,7 +106,7 @@ class Watch:
 
     async def until(self, condition: Callable[[], bool]) -> None:
         """Wait until the condition holds. Raises TimeoutError."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG
         while not condition():
             assert time.monotonic() < deadline, [type(one.event).__name__ for one in self.seen]
             await asyncio.sleep(0.01)

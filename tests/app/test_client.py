@@ -11,6 +11,7 @@ from codewhale.protocol.events import Envelope, SessionOpened, TurnFinished
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import CloseSession, GetMessages, ListSessions, OpenSession, SendMessage, SessionStatus
 from codewhale.testing import collect, harness
+from support.patience import HANG
 
 DONE = {"text": "That is all."}
 
@@ -54,7 +55,7 @@ async def test_the_stream_ends_when_the_session_closes(home: Path, workspace: Pa
         listening = asyncio.create_task(everything(stage.client.events(session, from_seq=-1)))
         await asyncio.sleep(0)
         await stage.client.submit(CloseSession(session))
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(HANG):
             assert await listening == []
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import socket
-import time
 from collections.abc import Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -20,6 +19,7 @@ from codewhale.protocol.views import CheckEndpoint, EndpointView, FindLocal, Lis
 from codewhale.testing import harness
 from support.loopserver import LoopServer
 from support.modelserver import ModelServer
+from support.patience import Moment
 from support.wire import Reply, Wire, answer
 
 HERE = ("http", "https")
@@ -113,9 +113,9 @@ async def test_a_port_that_is_closed_and_a_server_that_never_answers(tmp_path: P
     assert f"cannot connect to 127.0.0.1:{port}: Connection refused" in view.why
     assert "has spaces" in (await check(tmp_path, address="http://local host")).why
     async with ModelServer(mode="silent") as server:
-        begun = time.monotonic()
+        begun = Moment()
         assert "no answer within" in (await check(tmp_path, address=server.address)).why
-        assert time.monotonic() - begun < 29
+        assert not begun.hung
 
 
 async def test_a_long_list_is_whole(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from codewhale.testing import harness
 from support.jail import call
+from support.patience import HANG
 from support.program import environment, scripted
 from support.scenes import results
 
@@ -27,7 +28,7 @@ def test_a_run_without_hooks_imports_nothing_of_them(tmp_path: Path) -> None:
     scripted(tmp_path, '{"calls":[{"name":"list_dir"}]}', '{"text":"done"}')
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-m", "codewhale", "exec", "hi"],
-        cwd=tmp_path, env=environment(tmp_path), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+        cwd=tmp_path, env=environment(tmp_path), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG,
     )  # fmt: skip
     assert done.stdout == "done\n"
     unwanted = ("services.hooks", "permissions.trust", "permissions.network", "process.dial")

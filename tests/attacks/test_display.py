@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import HANG
 from support.program import codewhale_program, environment
 
 SEQUENCES = {
@@ -52,7 +53,7 @@ def in_terminal(home: Path, *arguments: str, stdin: bytes = b"", env: Mapping[st
                 shown += piece
         except OSError:
             pass
-        process.wait(30)
+        process.wait(HANG)
     os.close(master)
     return shown.decode().replace("\r\n", "\n")
 

@@ -82,7 +82,7 @@ async def test_what_a_long_command_leaves_does_not_wait_for_its_end(mechanism: s
         lambda stream, data: heard.extend(data),
     )
     try:
-        await eventually(lambda: b"alias.x" in heard, 30)
+        await eventually(lambda: b"alias.x" in heard)
         assert (workspace / "sub" / "n" / ".git" / "config.set-aside").exists() and child.pid
     finally:
         await child.kill()

@@ -14,6 +14,7 @@ import pytest
 from codewhale.protocol.modes import Authority, Mode
 from support.jail import call, marks, payload, played
 from support.minipdf import pdf
+from support.patience import HANG
 from support.program import environment
 from support.repos import make_repo
 
@@ -187,7 +188,7 @@ async def test_no_variable_leads_the_harness_into_the_workspace(
 async def _page(port: int, token: str) -> None:
     import aiohttp
 
-    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session, asyncio.timeout(60):
+    async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as session, asyncio.timeout(HANG):
         await session.get(f"http://127.0.0.1:{port}/?token={token}")
         async with session.ws_connect(f"http://127.0.0.1:{port}/ws?width=80&height=24") as page:
             while (await page.receive()).type is not aiohttp.WSMsgType.BINARY:  # until the interface draws
@@ -216,5 +217,5 @@ def test_a_page_runs_the_program_that_serves_it_and_nothing_of_the_folder(path: 
             asyncio.run(_page(int(port), token))
         finally:
             child.send_signal(signal.SIGINT)
-            child.communicate(timeout=60)
+            child.communicate(timeout=HANG)
     assert marks(tmp_path) == []

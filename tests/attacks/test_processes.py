@@ -17,6 +17,7 @@ from codewhale.protocol.modes import Authority, Mode
 from support.jail import call, marks, played
 from support.jobs import Rig, Shell
 from support.machine import MAKES_FILES, PS
+from support.patience import HANG, Moment
 from support.program import codewhale_program, environment, scripted
 from support.running import eventually, pids, running
 
@@ -33,7 +34,7 @@ WAYS = {
 }
 
 
-def soon(condition: Callable[[], object], seconds: float = 20.0) -> None:
+def soon(condition: Callable[[], object], seconds: float = HANG) -> None:
     """Return as soon as the condition holds; fail when it does not in time."""
     deadline = time.monotonic() + seconds
     while not condition():
@@ -67,11 +68,11 @@ async def test_g1_a_job_that_is_ended_takes_everything_with_it(way: str, profile
     command = WAYS[way]
     argv = ("/bin/bash", "-c", command)
     job = await rig.start(command, argv=argv, profile=profile, workspace=str(workspace))
-    await eventually(lambda: away(workspace) or rig.jobs.view("one", job).status != "Running", 20)
+    await eventually(lambda: away(workspace) or rig.jobs.view("one", job).status != "Running")
     assert away(workspace), rig.jobs.whole("one", job)
-    began = time.monotonic()
+    began = Moment()
     view = await rig.jobs.cancel("one", job)
-    assert view.status == "Killed" and time.monotonic() - began < 2
+    assert view.status == "Killed" and not began.hung
     assert left(workspace) == []
     await rig.jobs.aclose()
 
@@ -79,9 +80,9 @@ async def test_g1_a_job_that_is_ended_takes_everything_with_it(way: str, profile
 @pytest.mark.parametrize("way", ["double fork", "session", "ignoring", "holding the pipe"])
 async def test_g1_a_job_whose_time_is_over_takes_everything_with_it(way: str, workspace: Path) -> None:
     shell = Shell(workspace)
-    began = time.monotonic()
+    began = Moment()
     result = await shell.call("exec_shell", command=WAYS[way], timeout_ms=1000)
-    assert result.metadata["status"] == "TimedOut" and time.monotonic() - began < 1 + 2
+    assert result.metadata["status"] == "TimedOut" and not began.hung
     assert away(workspace) and left(workspace) == []
     await shell.jobs.aclose()
 
@@ -150,12 +151,12 @@ async def test_g4_no_output_takes_more_than_its_share(command: str, workspace: P
 async def test_g4_a_flood_ends_at_once_and_starves_nobody(workspace: Path) -> None:
     rig = Rig(workspace)
     flood = await rig.start("cat /dev/zero")
-    await eventually(lambda: rig.jobs.view("one", flood).stdout_total > 50_000_000, 20)
+    await eventually(lambda: rig.jobs.view("one", flood).stdout_total > 50_000_000)
     answered = await rig.jobs.wait("one", await rig.start("echo here"), 10)
     assert answered.stdout == "here\n"
-    began = time.monotonic()
+    began = Moment()
     await rig.jobs.cancel("one", flood)
-    assert time.monotonic() - began < 2 and left(workspace) == []
+    assert not began.hung and left(workspace) == []
     await rig.jobs.aclose()
 
 

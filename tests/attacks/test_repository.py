@@ -12,6 +12,7 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.testing import harness
 from support.goodcalls import GOOD
 from support.jail import call, marks, payload, played
+from support.patience import HANG
 from support.program import codewhale_program, environment, scripted
 from support.repos import TRAPS, Trap, commit, make_repo, raw_git, write
 from support.scenes import results, sent
@@ -158,7 +159,7 @@ def test_c4_a_projects_configuration_widens_nothing(tmp_path: Path) -> None:
     # The installed program, as a person starts it in the folder.
     started = subprocess.run(
         [sys.executable, "-c", "from codewhale.cli import main; raise SystemExit(main())", "exec", "hi"],
-        cwd=tmp_path, env=environment(tmp_path), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+        cwd=tmp_path, env=environment(tmp_path), stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG,
     )  # fmt: skip
     inside = codewhale_program(tmp_path, "exec", "-w", str(work), "hi")
     for done in (started, inside):
@@ -167,7 +168,7 @@ def test_c4_a_projects_configuration_widens_nothing(tmp_path: Path) -> None:
     assert marks(tmp_path) == []
 
 
-@pytest.mark.parametrize("name", ["exec_shell", "task_shell_start", "run_tests", "run_verifiers"])
+@pytest.mark.parametrize("name", ["exec_shell", "task_gate_run", "task_shell_start", "run_tests"])
 async def test_c9_nobody_there_is_no_yes(name: str, home: Path, tmp_path: Path) -> None:
     work = hostile_project(tmp_path)
     calls = [call(name, **{**GOOD[name], **({"command": "touch PWNED"} if "command" in GOOD[name] else {})})]

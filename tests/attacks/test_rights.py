@@ -19,13 +19,14 @@ from codewhale.testing import harness
 from support.children import Model
 from support.goodcalls import GOOD
 from support.jail import call, marks, played
+from support.patience import HANG
 from support.repos import make_repo
 from support.scenes import only, results, watching
 
 # What plan mode does with each tool; a new tool needs a row.
 CHANGES = {
     "apply_patch", "edit_file", "exec_shell", "exec_shell_cancel", "exec_shell_interact", "fim_edit", "note",
-    "revert_turn", "run_tests", "run_verifiers", "task_shell_start", "write_file",
+    "revert_turn", "run_tests", "run_verifiers", "task_gate_run", "task_shell_start", "write_file",
 }  # fmt: skip
 LOOKS = {
     "agent_close", "agent_eval", "agent_open",
@@ -89,7 +90,7 @@ async def test_h2_a_child_keeps_nothing_that_its_parent_lost(home: Path, workspa
         await here.client.submit(SetMode(session, Mode.PLAN))
         (workspace / "go").write_text("")
         (child,) = await here.client.query(ListChildren(session))
-        await asyncio.wait_for(here.app.parts.children.wait(session, [child.name], 30), 40)
+        await asyncio.wait_for(here.app.parts.children.wait(session, [child.name], HANG), 2 * HANG)
     assert {path.name for path in workspace.iterdir()} == {"go"}
 
 

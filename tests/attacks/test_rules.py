@@ -214,7 +214,7 @@ READS = {
 }  # fmt: skip
 WRITES = {"apply_patch", "edit_file", "note", "write_file"}
 SHOWS_FIRST = {"fim_edit", "revert_turn"}
-RUNS = {"exec_shell", "run_tests", "run_verifiers", "task_shell_start"}
+RUNS = {"exec_shell", "run_tests", "run_verifiers", "task_gate_run", "task_shell_start"}
 OPENS = {"tool_agent"}
 JOBS = {"exec_shell_cancel", "exec_shell_interact"}
 TABLE = {
@@ -228,7 +228,12 @@ TABLE = {
 }
 KINDS = {"reads": READS, "writes": WRITES, "shows": SHOWS_FIRST, "runs": RUNS, "jobs": JOBS, "opens": OPENS}
 COMMAND = {"command": "make test"}
-OTHER = {"exec_shell": COMMAND, "task_shell_start": COMMAND, "revert_turn": {}}
+OTHER = {
+    "exec_shell": COMMAND,
+    "task_gate_run": {"gate": "test", **COMMAND},
+    "task_shell_start": COMMAND,
+    "revert_turn": {},
+}
 
 
 def test_h1_each_tool_has_its_row_in_the_table() -> None:

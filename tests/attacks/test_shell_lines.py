@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.permissions.shell.judge import analyse
+from support.patience import HANG
 from support.shelllines import HERE
 
 QUOTED = "touch PWNED"
@@ -361,7 +362,7 @@ def run_in_jail(folder: Path, line: str) -> None:
     (folder / "a.txt").write_text("x\n")
     command = ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"]
     command += ["--bind", str(folder), str(folder), "--chdir", str(folder), "timeout", "5", "bash", "-c", line]
-    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=20)
+    subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG)
 
 
 def held(id: str) -> None:

@@ -19,6 +19,7 @@ from support.children import Model
 from support.goodcalls import GOOD
 from support.jail import call, marks
 from support.known import know_every_tool
+from support.patience import HANG
 from support.scenes import only, results, watching
 
 CATALOG = Catalog.load()
@@ -128,7 +129,7 @@ async def test_sub_agents_are_held_whenever_they_began(home: Path, workspace: Pa
         (workspace / "go").write_text("")
         task = {"prompt": "Late", "role": "general", "name": "late"}
         await here.turn(model.ask(("agent_open", task)), session)
-        await asyncio.wait_for(here.app.parts.children.wait(session, ["early", "late"], 30), 40)
+        await asyncio.wait_for(here.app.parts.children.wait(session, ["early", "late"], HANG), 2 * HANG)
         views = await here.client.query(ListChildren(session))
     assert len(views) == 2 and marks(workspace.parent) == []
 

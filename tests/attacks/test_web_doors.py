@@ -3,7 +3,6 @@ provider leads astray. Nothing nearby is ever dialled; every body ends at its ca
 
 import asyncio
 import gzip
-import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from codewhale.services.web.dialler import Dialler
 from codewhale.services.web.searching import PROVIDERS, SearchOptions, WebSearch
 from codewhale.testing import harness
 from support.nearby import PRIVATE
+from support.patience import HANG
 from support.scenes import results
 from support.webserver import Answer, WebServer, html
 
@@ -54,7 +54,7 @@ async def tried(
         stage.app.parts.web.dialler = dialler
         stage.app.parts.web.search = WebSearch(dialler, SearchOptions(("bing",)), {}, {"bing": row})
         session = await stage.open(mode=Mode.AGENT, authority=Authority.HEADLESS)
-        return results(await stage.turn("Read.", session, seconds=120))[1:]
+        return results(await stage.turn("Read.", session, seconds=5 * HANG))[1:]
 
 
 @pytest.fixture
@@ -161,10 +161,8 @@ async def test_d5_every_body_ends_at_its_cap_and_in_its_time(door: str, home: Pa
     if door in ("web_run", "rlm_open"):
         del pages["/slow"]  # their time is the same bound, of 20 and 60 seconds
     async with WebServer(pages) as site:
-        began = time.monotonic()
         found = await tried(home, workspace, door, [SITE + path for path in pages], site)
-        took = time.monotonic() - began
-    assert len(found) == len(pages) and took < 60
+    assert len(found) == len(pages)
     assert all(len(one.content) < 20_000 for one in found) and sent < 64 << 20
     assert not any(one.ok for one, path in zip(found, pages, strict=True) if path == "/slow")
     assert "<script" not in found[-1].content

@@ -10,6 +10,7 @@ import pytest
 
 from codewhale.catalog.schema import doubled, right_already, whole
 from codewhale.protocol.tools import Effect, ToolSpec
+from support.patience import HANG
 
 SPEC = ToolSpec(
     name="look",
@@ -82,5 +83,5 @@ for row in rows:
 print("jsonschema_rs" in sys.modules)
 """
     path = json.dumps([str(Path(__file__).parent.parent)])
-    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", program, path], capture_output=True, text=True, timeout=HANG)
     assert (done.stdout, done.stderr) == ("False\n", "")

@@ -1,6 +1,5 @@
 """The catalog at run time: names, the head, and what a wrong name is close to."""
 
-import time
 from pathlib import Path
 
 import msgspec
@@ -8,6 +7,7 @@ import pytest
 
 from codewhale.catalog.registry import Catalog
 from codewhale.protocol.tools import ToolSpec
+from support.patience import Moment
 from support.samplecatalog import ROWS, sample_catalog
 
 
@@ -63,9 +63,9 @@ def test_at_most_three_names_are_close_and_none_to_nonsense() -> None:
 
 
 def test_a_name_of_any_length_is_judged_at_once() -> None:
-    began = time.monotonic()
+    began = Moment()
     sample_catalog().closest("read_file" * 100_000)
-    assert time.monotonic() - began < 0.5
+    assert not began.hung
 
 
 def test_a_generated_file_is_read_back(tmp_path: Path) -> None:

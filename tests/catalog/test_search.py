@@ -1,12 +1,11 @@
 """Finding tools: needs that name no tool, patterns, stems, and what the index never does."""
 
-import time
-
 import pytest
 
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.search import ToolIndex, kindred, stem, stems, uses
 from codewhale.protocol.tools import ToolSpec
+from support.patience import Moment
 from support.toolneeds import needs, others, ranks, shared, whole_index
 
 OWN = Catalog.load()
@@ -136,7 +135,7 @@ def test_tools_together_are_searched_as_each_alone(expression: str) -> None:
 
 def test_a_pattern_that_runs_away_is_stopped() -> None:
     index = ToolIndex([made(f"t{n}", "a" * 3000 + "!") for n in range(50)])
-    began = time.monotonic()
+    began = Moment()
     with pytest.raises(ValueError, match="too long"):
         index.pattern("(a|aa|aaa)+$(?<!x)b", 8)
-    assert time.monotonic() - began < 10
+    assert not began.hung

@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from support.patience import HANG
 from support.program import codewhale_program, configure, environment, scripted
 from support.running import commands, odd_seconds
 
@@ -242,7 +243,7 @@ def test_a_session_that_is_open_elsewhere_can_be_tried_again(tmp_path: Path) -> 
         assert str(slow.pid) in done.stderr
         assert codewhale_program(tmp_path, "sessions", "rm", session).returncode == 1
         slow.send_signal(signal.SIGINT)
-        assert slow.wait(60) == 130
+        assert slow.wait(HANG) == 130
 
 
 def test_an_ambiguous_session_lists_the_matches(tmp_path: Path) -> None:
@@ -385,7 +386,7 @@ def test_a_signal_stops_the_turn_and_the_log_says_so(tmp_path: Path, number: sig
         assert end["event"]["result"]["status"] == "interrupted"
         spent = end["event"]["result"]["usage"]
         assert spent["estimated"] and spent["input"] > 1000 and spent["output"] == 0
-        assert process.wait(60) == 130
+        assert process.wait(HANG) == 130
         assert process.stderr is not None
         assert process.stderr.read() == b""
     rows = json.loads(codewhale_program(tmp_path, "sessions", "list", "--json").stdout)
@@ -410,12 +411,12 @@ def test_an_interrupted_command_leaves_nothing_running(tmp_path: Path) -> None:
     scripted(tmp_path, json.dumps({"calls": [{"name": "exec_shell", "arguments": {"command": command}}]}))
     with start(tmp_path, "exec", "--yolo", "--output-format", "stream-json", "hi") as process:
         until(process, "call_started")
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG
         while not commands("sleep", seconds):
             assert time.monotonic() < deadline
             select.select([], [], [], 0.02)
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 130
+        assert process.wait(HANG) == 130
     assert commands("sleep", seconds) == []
 
 
@@ -423,14 +424,14 @@ def test_json_tells_an_interrupt_too(tmp_path: Path) -> None:
     scripted(tmp_path, SLOW)
     with start(tmp_path, "exec", "--output-format", "json", "hi") as process:
         state = tmp_path / "state" / "sessions"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG
         while (
             not list(state.glob("*/log.jsonl")) or b"request_sent" not in next(state.glob("*/log.jsonl")).read_bytes()
         ):
             assert time.monotonic() < deadline
             select.select([], [], [], 0.02)
         process.send_signal(signal.SIGINT)
-        out, _ = process.communicate(timeout=20)
+        out, _ = process.communicate(timeout=HANG)
     assert process.returncode == 130
     assert json.loads(out)["status"] == "interrupted"
 
@@ -441,7 +442,7 @@ def test_a_reader_that_goes_away_ends_the_run_quietly(tmp_path: Path) -> None:
         assert process.stdout is not None
         process.stdout.readline()
         process.stdout.close()
-        assert process.wait(60) == 141
+        assert process.wait(HANG) == 141
         assert process.stderr is not None
         assert process.stderr.read() == b""
     rows = json.loads(codewhale_program(tmp_path, "sessions", "list", "--json").stdout)
@@ -452,7 +453,7 @@ def test_a_terminal_gets_a_safe_answer_and_is_not_read(tmp_path: Path) -> None:
     scripted(tmp_path, '{"text":"a\\u001b[2Jb\\u202ec"}')
     master, slave = pty.openpty()
     with start(tmp_path, "exec", "hi", stdin=slave, stdout=slave) as process:
-        assert process.wait(60) == 0
+        assert process.wait(HANG) == 0
     os.close(slave)
     shown = os.read(master, 4096)
     os.close(master)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import HANG
 from support.program import codewhale_program, configure, environment
 
 
@@ -68,7 +69,7 @@ def test_a_key_that_is_typed_is_not_shown(tmp_path: Path) -> None:
         while not prompt.endswith(b"(not shown): "):
             prompt += os.read(child.stderr.fileno(), 100) or pytest.fail(f"it ended with {prompt!r}")
         os.write(terminal, b"sk-typed-key\n")
-        out, error = child.communicate(timeout=30)
+        out, error = child.communicate(timeout=HANG)
         shown = _rest(terminal)
     os.close(terminal)
     assert prompt.startswith(b"Key of deepseek, for api.deepseek.com")

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.memory.places import workspace_folder
+from support.patience import HANG
 from support.program import codewhale_program
 
 FACTS = "# Mine\n\n- (2026-11-03 22:14 UTC) Tests run with nox. <!-- id:1a2b3c4d -->\n- Ports start at 9000.\n"
@@ -62,7 +63,7 @@ def test_without_memory_nothing_is_made(tmp_path: Path, workspace: Path) -> None
 def test_a_fact_goes_into_a_repository_by_a_patch(tmp_path: Path, git_workspace: Path, facts: Path) -> None:
     done = run(tmp_path, git_workspace, "promote", "1a2b")
     assert done.returncode == 0 and "1a2b3c4d" in done.stderr and "your own words" in done.stderr
-    subprocess.run(["git", "apply"], cwd=git_workspace, input=done.stdout, text=True, check=True, timeout=60)
+    subprocess.run(["git", "apply"], cwd=git_workspace, input=done.stdout, text=True, check=True, timeout=HANG)
     assert (git_workspace / "AGENTS.md").read_text() == "- Tests run with nox.\n"
     again = run(tmp_path, git_workspace, "promote", "1a2b")
     assert again.returncode == 2 and "has this in line 1 already" in again.stderr and not again.stdout

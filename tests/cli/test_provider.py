@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from support.patience import HANG
 from support.program import codewhale_program, configure, scripted
 from support.wire import Reply, Wire, answer, delta, sse, stream
 
@@ -31,7 +32,7 @@ def endpoint(replies: Sequence[Reply]) -> Iterator[Wire]:
 
     thread = threading.Thread(target=loop.run_until_complete, args=(serve(),))
     thread.start()
-    assert ready.wait(10)
+    assert ready.wait(HANG)
     try:
         yield wire
     finally:

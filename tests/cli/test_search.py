@@ -13,6 +13,7 @@ import pytest
 
 from codewhale.codesearch.build import CodeIndex
 from support.machine import RIPGREP
+from support.patience import HANG
 from support.program import codewhale_program, environment
 from support.searchtree import planted
 
@@ -163,7 +164,7 @@ def test_a_reader_that_goes_away_is_no_fault(tree: Path, tmp_path: Path) -> None
         pass
     said = process.stderr.read()
     process.stderr.close()
-    process.wait(30)
+    process.wait(HANG)
     assert b"Traceback" not in said and said.count(b"\n") <= 1
 
 
@@ -177,7 +178,7 @@ def test_the_folder_may_vanish_between_two_questions(tree: Path, tmp_path: Path)
     process.stdin.flush()
     assert json.loads(process.stdout.readline())["results"]
     tree.rename(tmp_path / "elsewhere")
-    out, said = process.communicate(b'{"id": 2, "query": "TokenStore"}\n', timeout=60)
+    out, said = process.communicate(b'{"id": 2, "query": "TokenStore"}\n', timeout=HANG)
     assert b"Traceback" not in said and process.returncode in (0, 1)
     assert (json.loads(out)["id"] if out else 2) == 2 and (out or said)
 

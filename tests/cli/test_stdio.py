@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import HANG
 from support.program import environment, scripted
 
 
@@ -15,7 +16,7 @@ def python(home: Path, code: str, **settings: object) -> "subprocess.CompletedPr
         [sys.executable, "-c", f"from codewhale.cli.stdio import *; import os; {code}"],
         env=environment(home),
         capture_output="stdout" not in settings,
-        timeout=30,
+        timeout=HANG,
         **settings,  # type: ignore[call-overload]
     )
 
@@ -66,5 +67,5 @@ def test_waiting_for_a_pipe_that_stays_open_is_told(tmp_path: Path) -> None:
     ) as process:
         assert process.stderr is not None
         assert b"waiting for stdin to end" in process.stderr.readline()
-        out, _ = process.communicate(b"late", timeout=20)
+        out, _ = process.communicate(b"late", timeout=HANG)
     assert (process.returncode, out) == (0, b"fine\n")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from support.patience import HANG
 from support.program import codewhale_program, environment, scripted
 
 
@@ -86,7 +87,7 @@ def test_on_a_terminal_it_asks(answer: bytes, code: int, tmp_path: Path, work: P
                 shown += piece
         except OSError:
             pass
-        assert process.wait(30) == code
+        assert process.wait(HANG) == code
     os.close(master)
     text = shown.decode()
     assert "Trust these 2 files as shown? [y/N]" in text and "\u202e" not in text

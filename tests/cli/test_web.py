@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from support.patience import HANG
 from support.program import codewhale_program, environment
 
 pytest.importorskip("textual_serve")
@@ -25,13 +26,13 @@ def test_it_prints_an_address_with_a_token_and_serves_it(tmp_path: Path) -> None
         assert address.hostname == "127.0.0.1" and len(address.query) > 40
         statuses = []
         for path in ("/", f"/?{address.query}"):
-            connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=20)
+            connection = http.client.HTTPConnection("127.0.0.1", address.port or 0, timeout=HANG)
             connection.request("GET", path)
             statuses.append(connection.getresponse().status)
             connection.close()
         assert statuses == [403, 302]
         child.send_signal(signal.SIGINT)
-        _, said = child.communicate(timeout=30)
+        _, said = child.communicate(timeout=HANG)
     assert "open that address in a browser" in said and "Traceback" not in said
 
 

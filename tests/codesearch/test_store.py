@@ -23,6 +23,7 @@ from codewhale.codesearch.store import (
     split,
 )
 from codewhale.codesearch.terms import packed_words
+from support.patience import HANG
 
 
 def batch(*paths: str) -> Batch:
@@ -167,7 +168,7 @@ async def test_who_copies_the_log_back_waits_for_no_reader(path: str) -> None:
     reader.begin_reading()
     assert reader.stamps().keys() == {"a.py"}
     store.put(batch("b.py"))
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG):
         await asyncio.to_thread(store.checkpoint)
     assert store.rows("PRAGMA busy_timeout") == [(20_000,)]
     assert reader.stamps().keys() == {"a.py"} and store.stamps().keys() == {"a.py", "b.py"}
@@ -198,7 +199,7 @@ for number in range(5):
     thread.start()
     begun.wait()
     store.close()
-    thread.join(30)
+    thread.join(HANG)
     assert ["interrupted" in str(end) for end in ends] == [True], ends
 store = open_store(sys.argv[1], sys.argv[2])
 print(store.is_sound(), store.rows("SELECT count(*) FROM meta WHERE key LIKE 'x%'"))
@@ -207,5 +208,5 @@ print(store.is_sound(), store.rows("SELECT count(*) FROM meta WHERE key LIKE 'x%
 
 def test_a_database_that_is_closed_in_use_ends_its_user_and_not_the_process(path: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", CLOSING, path, str(tmp_path)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=HANG)
     assert (done.returncode, done.stdout) == (0, "True [(0,)]\n"), done.stderr

@@ -10,6 +10,7 @@ from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import CommandOutput, RunCommand, SendMessage, SessionStatus
 from codewhale.testing import Harness, harness
 from support.machine import MAKES_FILES
+from support.patience import HANG
 
 
 def turn(*calls: tuple[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -124,6 +125,6 @@ async def test_while_a_turn_runs_nothing_is_taken_back(home: Path, workspace: Pa
         assert not output.ok and "A turn is running" in output.text
         assert (await run(agent, session, "/undo preview")).ok and (workspace / "a").exists()
         (workspace / "go").touch()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG):
             while (await agent.client.query(SessionStatus(session))).busy:  # noqa: ASYNC110
                 await asyncio.sleep(0.05)

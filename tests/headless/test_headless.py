@@ -34,6 +34,7 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CommandOutput, Interrupt, OpenSession, RunCommand, SendMessage, StatusView
 from codewhale.protocol.requests import Op, Query
 from codewhale.protocol.scopes import Scope
+from support.patience import HANG
 
 AT = "2026-01-01T00:00:00.000Z"
 OPENED = SessionOpened(1, "/w", Mode.AGENT, "p", "m")
@@ -123,7 +124,7 @@ async def run(
     out = out or Captured()
     said: list[str] = []
     options = HeadlessOptions(OpenSession("/w"), prompt, "", output, deltas)
-    code = await asyncio.wait_for(Headless(client, options, out, ProgressLines(said.append)).run(), 5)
+    code = await asyncio.wait_for(Headless(client, options, out, ProgressLines(said.append)).run(), HANG)
     return code, out, "".join(said)
 
 
@@ -264,7 +265,7 @@ async def interrupted(client: Playing, output: OutputFormat = "json") -> tuple[i
     task = asyncio.create_task(headless.run())
     await client.sent.wait()
     headless.interrupt()
-    return await asyncio.wait_for(task, 30), out
+    return await asyncio.wait_for(task, HANG), out
 
 
 async def test_an_interrupt_stops_the_turn_and_its_result_is_told() -> None:

@@ -14,6 +14,7 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession
 from codewhale.testing import harness
 from support.machine import MAKES_FILES
+from support.patience import HANG
 
 
 class Typed:
@@ -51,7 +52,7 @@ class Paper:
         """Keep it."""
         self.text += text
 
-    async def has(self, text: str, seconds: float = 20.0) -> str:
+    async def has(self, text: str, seconds: float = HANG) -> str:
         """Wait until it is there; all of what was printed."""
         deadline = time.monotonic() + seconds
         while text not in self.text:

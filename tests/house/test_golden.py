@@ -16,6 +16,7 @@ import pytest
 
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.testing import harness
+from support.patience import HANG
 
 GOLDEN = Path(__file__).resolve().parent / "golden"
 HEADS = {
@@ -36,7 +37,7 @@ def head(arguments: tuple[str, ...], hash_seed: str = "0") -> bytes:
         environment = {**os.environ, "CODEWHALE_HOME": empty, "HOME": empty, "PYTHONHASHSEED": hash_seed}
         done = subprocess.run(
             [sys.executable, "-c", "from codewhale.cli import main; raise SystemExit(main())", "tools", *arguments],
-            cwd=empty, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=60,
+            cwd=empty, env=environment, stdin=subprocess.DEVNULL, capture_output=True, timeout=HANG,
         )  # fmt: skip
     assert done.returncode == 0, done.stderr.decode()[-2000:]
     return done.stdout

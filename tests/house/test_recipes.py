@@ -62,7 +62,6 @@ def test_there_are_the_promised_recipes() -> None:
     assert list(RECIPES) == ["A tool", "A known provider", "A provider", "A slash command"]
 
 
-@pytest.mark.timeout(300)
 @pytest.mark.parametrize("name", RECIPES)
 def test_recipe_works(name: str, tree: Path) -> None:
     tests = follow(RECIPES[name], tree)

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from support.house import sources
+from support.patience import HANG
 
 PROGRAM = "import sys\nfrom codewhale.cli import main\nsys.argv[0] = 'codewhale'\nsys.exit(main())\n"
 IMPORTED = re.compile(r"^import time: +\d+ \| +\d+ \| +(\S+)$", re.M)
@@ -24,7 +25,7 @@ def imported(home: Path, *arguments: str) -> tuple[set[str], str]:
     environment |= {"CODEWHALE_HOME": str(home), "FAKE_KEY": "x"}
     done = subprocess.run(
         [sys.executable, "-X", "importtime", "-c", PROGRAM, *arguments],
-        cwd=home, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=60,
+        cwd=home, env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-2000:]
     bare = subprocess.run(
@@ -119,7 +120,7 @@ def test_the_first_frame_of_the_screen_needs_no_engine(tmp_path: Path) -> None:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV", "PYTEST"))}
     done = subprocess.run(
         [sys.executable, "-c", FIRST_PAINT, str(tmp_path)],
-        env=environment, capture_output=True, text=True, timeout=60,
+        env=environment, capture_output=True, text=True, timeout=HANG,
     )  # fmt: skip
     found = set(json.loads(done.stdout.splitlines()[-1]))
     heavy = {"pygments", "markdown_it", "httpcore2", "sqlite3", "tomlkit", "numpy", "hypothesis"}

@@ -1,11 +1,11 @@
 """Globs, held to outside cases; where ours are meant to differ, it is said."""
 
 import json
-import time
 
 import pytest
 
 from codewhale.lib.globs import GlobError, Globs
+from support.patience import Moment
 from support.suites import suites
 
 CASES = suites() / "gitignore" / "ripgrep_globset_cases.jsonl"
@@ -67,17 +67,17 @@ def test_globs_mean_what_is_expected(glob: str, matching: list[str], other: list
 
 def test_matching_time_does_not_explode() -> None:
     globs = Globs(["*a" * 30 + "b", "/".join(["**", "a"] * 30) + "/b"])
-    started = time.monotonic()
+    started = Moment()
     assert not globs.match("a" * 2000)
     assert not globs.match("/".join("a" * 500))
-    assert time.monotonic() - started < 1
+    assert not started.hung
 
 
 def test_many_globs_with_long_runs_cost_little() -> None:
-    started = time.process_time()
+    started = Moment()
     globs = Globs([*(f"{'**/' * 300}x{n}" for n in range(8)), *(f"{'{a,b}' * 5}{'?*' * 400}{n}" for n in range(8))])
     assert not any(globs.match(f"many/f{number}.txt") for number in range(2000))
-    assert time.process_time() - started < 1.5
+    assert not started.laboured
 
 
 def test_bad_globs_are_refused() -> None:

@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from codewhale.lib import process
+from support.patience import HANG
 
 
 def test_this_process_is_alive() -> None:
@@ -47,7 +48,7 @@ def test_a_process_whose_first_thread_has_ended_is_alive_while_another_runs() ->
     lines = "import ctypes, threading; threading.Thread(target=input).start(); ctypes.CDLL(None).pthread_exit(None)"
     child = subprocess.Popen([sys.executable, "-c", lines], stdin=subprocess.PIPE)
     mark = replace(process.mark(), pid=child.pid, start=process.start_time(child.pid))
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + HANG
     while b") Z " not in Path(f"/proc/{child.pid}/stat").read_bytes():
         assert time.monotonic() < deadline
         time.sleep(0.01)

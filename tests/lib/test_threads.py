@@ -6,6 +6,7 @@ import threading
 import pytest
 
 from codewhale.lib.threads import run_to_end
+from support.patience import HANG
 
 
 async def test_results_and_errors_come_back() -> None:
@@ -20,7 +21,7 @@ async def test_a_cancel_waits_for_the_end_and_gets_the_result(fails: bool) -> No
 
     def work() -> str:
         started.set()
-        go_on.wait(10)
+        go_on.wait(HANG)
         ended.set()
         if fails:
             raise OSError("after the cancel")

@@ -1,6 +1,5 @@
 """Settings are read as TOML, and what no settings hold is refused before a parser sees it."""
 
-import time
 import tomllib
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import strategies as st
 
 from codewhale.lib.bounded import check_nesting
 from codewhale.lib.toml import parse_toml
+from support.patience import Moment
 
 ORDINARY = b"""\xef\xbb\xbf
 [providers.local]
@@ -38,10 +38,10 @@ def test_ordinary_settings_are_read() -> None:
 
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
 def test_what_would_take_long_is_refused_at_once(data: bytes) -> None:
-    began = time.process_time()
+    began = Moment()
     with pytest.raises(ValueError, match=r"is nested too deeply: .* at line 3"):
         parse_toml(b"one = 1\n\n" + data)
-    assert time.process_time() - began < 1.0
+    assert not began.laboured
 
 
 @pytest.mark.parametrize(("data", "told"), [(b"a = ", "is not valid TOML: "), (b"a = '\xff'", "byte 5")])

@@ -14,6 +14,7 @@ from codewhale.memory.index import FactIndex
 from codewhale.memory.model import MemoryFault
 from codewhale.memory.originals import Homes
 from codewhale.memory.places import KnownWorkspace
+from support.patience import Moment
 
 NOW = time.mktime((2026, 11, 24, 12, 0, 0, 0, 0, 0))
 GONE = MemoryFault("source_missing", "error", "docs is gone", "/context detach docs")
@@ -280,9 +281,9 @@ def test_many_facts_take_no_long_time(world: World) -> None:
         world.file("global/MEMORY.md"),
         "".join(f"- Service {n} of team {n % 7} listens on port {n}.\n" for n in range(10_000)),
     )
-    begun = time.monotonic()
+    begun = Moment()
     assert world.codes() == ["more_than_sent"]
-    assert time.monotonic() - begun < 20
+    assert not begun.hung
 
 
 def test_a_fresh_index_is_no_fault(world: World) -> None:

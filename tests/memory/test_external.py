@@ -20,6 +20,7 @@ from codewhale.process.repository import config_entries, find_repository
 from codewhale.protocol.errors import ConfigError
 from codewhale.testing import FakeClock
 from codewhale.workspace.git import first_commits
+from support.patience import HANG
 from support.scenes import appears
 
 SRC, TESTS = (str(Path(__file__).parents[2] / name) for name in ("src", "tests"))
@@ -90,7 +91,7 @@ def test_processes_that_attach_at_once_lose_nothing(home: Path, workspace: Path,
     command = [sys.executable, "-c", program, str(home), str(workspace)]
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join((SRC, TESTS))}
     running = [subprocess.Popen([*command, *half], env=environ) for half in halves]
-    assert [one.wait(timeout=120) for one in running] == [0, 0]
+    assert [one.wait(timeout=HANG) for one in running] == [0, 0]
     assert sorted(names(opened(home), workspace)) == sorted(f"d{number}" for number in range(20))
 
 
@@ -224,7 +225,7 @@ async def test_a_source_that_changes_while_it_is_copied_is_not_exported(
 
 def emptied(folder: Path) -> bool:
     """Whether a folder becomes empty in good time."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANG
     while os.listdir(folder) and time.monotonic() < deadline:
         time.sleep(0.01)
     return not os.listdir(folder)

@@ -14,6 +14,7 @@ from codewhale.memory.files import LIMIT, FactFile
 from codewhale.memory.layers import MemoryRefused
 from codewhale.memory.lines import with_changed, with_fact, without
 from codewhale.memory.model import Fact
+from support.patience import HANG
 
 EDITED = (
     "\ufeff# What I want\r\n\r\nSome words.\r\n\r\n<!-- kept -->\r\n* (2026-05-03) tabs\r\n  and not\r\n\tspaces "
@@ -163,7 +164,7 @@ def test_a_file_half_written_in_place_is_waited_for(tmp_path: Path) -> None:
 
     editor = threading.Thread(target=save)
     editor.start()
-    begun.wait(10)
+    begun.wait(HANG)
     file.edit(lambda data: data + b"- d\n")
     editor.join()
     assert texts(file) == ["a", "b", "c", "d"]
@@ -185,6 +186,6 @@ def test_a_full_disk_changes_nothing(tmp_path: Path) -> None:
     )
     environ = {**os.environ, "CODEWHALE_FAILPOINTS": "disk.write=enospc@1"}
     words = [sys.executable, "-c", program, str(tmp_path / "memory")]
-    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run(words, env=environ, capture_output=True, text=True, timeout=HANG, check=True)
     assert done.stdout.startswith("MemoryRefused Nothing was changed") and "No space left" in done.stdout
     assert texts(file) == ["a"] and names(file) == ["MEMORY.md"]

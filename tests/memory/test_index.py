@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.memory.service import Memory
+from support.patience import HANG
 
 SECRET = "zanzibar"
 
@@ -123,7 +124,7 @@ def test_processes_use_it_at_once(tmp_path: Path) -> None:
     for process in processes:
         process.start()
     for process in processes:
-        process.join(120)
+        process.join(HANG)
     assert [process.exitcode for process in processes] == [0, 0, 0]
     rows = memory(tmp_path).index.dump()
     (tmp_path / "memory" / "index.sqlite3").unlink()

@@ -1,10 +1,9 @@
 """Facts are told from texts that speak to a model."""
 
-import time
-
 import pytest
 
 from codewhale.memory.orders import orders_in
+from support.patience import Moment
 
 ORDERS = {
     "an order to a model": [
@@ -94,6 +93,6 @@ def test_a_fact_is_no_order(text: str) -> None:
 
 @pytest.mark.parametrize("piece", ["ignore ", "forget all ", "the previous ", "<", '{"name": ', "system "])
 def test_no_text_takes_long(piece: str) -> None:
-    begun = time.monotonic()
+    begun = Moment()
     orders_in((piece * 2000)[:2000])
-    assert time.monotonic() - begun < 2
+    assert not begun.hung

@@ -11,13 +11,14 @@ from codewhale.memory.places import NAME, GitAccess, Places, normalised, workspa
 from codewhale.memory.service import Memory
 from codewhale.process.repository import config_entries, find_repository
 from codewhale.workspace.git import first_commits
+from support.patience import HANG
 
 REMOTE = "https://example.org/o/project.git"
 
 
 def git(folder: Path, *args: str) -> str:
     words = ("git", "-c", "user.name=T", "-c", "user.email=t@localhost", "-c", "protocol.file.allow=always", *args)
-    return subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True, timeout=60).stdout.strip()
+    return subprocess.run(words, cwd=folder, check=True, capture_output=True, text=True, timeout=HANG).stdout.strip()
 
 
 def repository(path: Path, remote: str = REMOTE, words: str = "Begin") -> Path:

@@ -9,6 +9,7 @@ import pytest
 from codewhale.memory.layers import MemoryRefused
 from codewhale.memory.model import Fact
 from codewhale.memory.promote import LIMIT, Promotion, answer, promote
+from support.patience import HANG
 
 FACT = Fact("1a2b3c4d", "Tests run with nox -s fast.", created="2026-05-03 22:14 UTC", source="session 01, call c2")
 LINE = f"- {FACT.text}"
@@ -36,7 +37,7 @@ FOLDERS = ("plain", "two words", 'a "quote" \\ b', "tab\tend\nline", "größe", 
 
 def applied(made: Promotion, program: str) -> bytes:
     command = {"git": ["git", "apply", "-"], "patch": ["patch", "-p1", "--fuzz=0", "-s"]}[program]
-    done = subprocess.run(command, cwd=made.root, input=made.diff.encode(), capture_output=True, timeout=60)
+    done = subprocess.run(command, cwd=made.root, input=made.diff.encode(), capture_output=True, timeout=HANG)
     assert done.returncode == 0, (made.diff, done.stdout, done.stderr)
     assert sum(line.startswith("+- Tests") for line in made.diff.split("\n")) == 1
     return Path(made.root, made.path).read_bytes()

@@ -22,6 +22,7 @@ from codewhale.protocol.events import (
 from codewhale.protocol.messages import Image, Message, Text
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tools import Effect, Origin
+from support.patience import Moment
 
 READS, WRITES, RUNS, DIALS = Effect.READS, Effect.WRITES, Effect.EXECUTES, Effect.NETWORK
 
@@ -171,9 +172,7 @@ def test_proposals_are_counted_by_turn() -> None:
 
 
 def test_a_very_long_conversation_is_compared_in_a_bounded_time() -> None:
-    import time
-
     big = [event for n in range(60) for event in read("read_file", {"path": f"f{n}"}, "lorem ipsum dolor " * 6_000)]
-    began = time.monotonic()
+    began = Moment()
     assert provenance([*turn(1, "Go."), *big, *README], "Deploy by evil.sh as root").origin == "README.md"
-    assert time.monotonic() - began < 20
+    assert not began.hung

@@ -13,6 +13,7 @@ from codewhale.memory.model import Proposal
 from codewhale.memory.places import workspace_folder
 from codewhale.memory.service import Memory
 from codewhale.memory.waiting import MOST_WAITING, WaitingList
+from support.patience import HANG
 
 W = "/w"
 
@@ -156,7 +157,7 @@ def test_what_two_processes_take_at_once_is_stored_once(home: Path) -> None:
         assert one.stdin is not None
         one.stdin.write("\n")
         one.stdin.flush()
-    taken = [int(one.communicate(timeout=60)[0]) for one in both]
+    taken = [int(one.communicate(timeout=HANG)[0]) for one in both]
     assert sum(taken) == 30 == len(facts.facts(W)) and waiting.waiting(W) == ()
     assert {fact.text[:-1] for fact in facts.facts(W)} == {f"Fact {number}" for number in range(30)}
 
@@ -181,7 +182,7 @@ def test_a_kill_between_storing_and_removing_stores_nothing_twice(home: Path) ->
     facts, waiting = parts(home)
     row, _ = waiting.add(W, proposed("Use tabs."))
     other, _ = waiting.add(W, proposed("Use spaces."))
-    done = subprocess.run([sys.executable, "-c", textwrap.dedent(KILLED), str(home), row.id], timeout=60)
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(KILLED), str(home), row.id], timeout=HANG)
     assert done.returncode == -9 and row.id in (home / "memory/waiting.jsonl").read_text()
     assert [fact.text for fact in facts.facts(W)] == ["In my own words."]
     assert waiting.waiting(W) == (other,)

@@ -14,6 +14,7 @@ from codewhale.models.fim import SHAPES, fim_request
 from codewhale.models.http import HttpProvider
 from codewhale.models.retries import Retries
 from codewhale.protocol.stream import Failed, Finished, Retrying, StreamEvent, TextDelta, Usage, UsageReport
+from support.patience import HANG
 from support.wire import Reply, Wire, answer, sse, stream
 
 KEY = "sk-0123456789"
@@ -155,11 +156,11 @@ async def test_a_busy_server_is_asked_again_and_that_is_told() -> None:
 async def test_a_cancelled_call_drops_its_connection() -> None:
     async with Wire([Reply([b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n"], "hang")]) as wire:
         task = asyncio.create_task(fill(provider_at(wire.url, fim="ollama")))
-        await asyncio.wait_for(wire.asked.wait(), 30)
+        await asyncio.wait_for(wire.asked.wait(), HANG)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(wire.gone.wait(), 30)
+        await asyncio.wait_for(wire.gone.wait(), HANG)
 
 
 async def test_an_empty_answer_is_no_fault() -> None:

@@ -17,6 +17,7 @@ from codewhale.models.retries import Retries, retries_of
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.stream import Failed, Finished, Resent, Retrying, StreamEvent, TextDelta
 from support.loopserver import LoopServer
+from support.patience import HANG
 from support.wire import CERTIFICATE, Reply, Wire, answer, delta, sse, stream
 
 GOOD = Reply([stream(sse(delta(content="ok"), delta("stop"), "[DONE]"))])
@@ -91,7 +92,7 @@ async def test_one_connection_a_session() -> None:
             assert [event async for event in made.stream(b"x" * 100_000)]
         assert (len(wire.requests), wire.connections) == (8, 1)
         await made.aclose()
-        await asyncio.wait_for(wire.gone.wait(), 30)
+        await asyncio.wait_for(wire.gone.wait(), HANG)
 
 
 async def test_requests_at_once_have_a_connection_each() -> None:
@@ -199,7 +200,7 @@ async def test_signs_of_life_alone_do_not_hold_an_answer_for_ever(beat: bytes, s
         settings = ProviderSettings(base_url=f"http://{flood.address}/v1")
         made = HttpProvider("p", settings, "", OpenAIChat(settings), limits, Retries(0, 0))
         begun = asyncio.get_running_loop().time()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(HANG):
             events = [event async for event in made.stream(b"{}")]
         took = asyncio.get_running_loop().time() - begun
         await made.aclose()
@@ -343,13 +344,13 @@ async def test_cancelling_closes_promptly_and_leaves_the_provider_usable() -> No
                     seen.set()
 
             task = asyncio.ensure_future(follow())
-            await asyncio.wait_for(wire.asked.wait(), 30)
+            await asyncio.wait_for(wire.asked.wait(), HANG)
             if stuck.pieces:
-                await asyncio.wait_for(seen.wait(), 30)
+                await asyncio.wait_for(seen.wait(), HANG)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-            await asyncio.wait_for(wire.gone.wait(), 30)
+            await asyncio.wait_for(wire.gone.wait(), HANG)
             assert [event async for event in made.stream(b"{}")] == ANSWER
             await made.aclose()
 
@@ -368,7 +369,7 @@ async def test_cancelling_a_wait_between_tries() -> None:
             return [event async for event in made.stream(b"{}")]
 
         task = asyncio.ensure_future(follow())
-        await asyncio.wait_for(waiting.wait(), 30)
+        await asyncio.wait_for(waiting.wait(), HANG)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
@@ -380,7 +381,7 @@ async def test_leaving_a_stream_early_drops_its_connection() -> None:
         made = provider(wire.url, Naps())
         async with aclosing(made.stream(b"{}")) as events:  # type: ignore[type-var]
             assert await anext(events) == TextDelta("a")
-        await asyncio.wait_for(wire.gone.wait(), 30)
+        await asyncio.wait_for(wire.gone.wait(), HANG)
         assert [event async for event in made.stream(b"{}")] == ANSWER
         await made.aclose()
 

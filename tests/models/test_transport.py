@@ -16,6 +16,7 @@ from codewhale.models.transport import (
     connections,
     refuser,
 )
+from support.patience import HANG
 from support.wire import CERTIFICATE, Reply, Wire, answer
 
 
@@ -137,11 +138,11 @@ async def test_a_request_that_is_given_up_leaves_the_others_alone() -> None:
     async with Wire([Reply([], "hang"), Reply([answer(200, b"abc")])]) as wire:
         made = transport(wire.url)
         task = asyncio.ensure_future(made.post(b"{}"))
-        await asyncio.wait_for(wire.asked.wait(), 30)
+        await asyncio.wait_for(wire.asked.wait(), HANG)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(wire.gone.wait(), 30)
+        await asyncio.wait_for(wire.gone.wait(), HANG)
         assert await asyncio.gather(*(exchange(made) for _ in range(12))) == [b"abc"] * 12
         assert made.kept == 8
         await made.close()

@@ -1,13 +1,13 @@
 """Paths as policy sees them: beneath the workspace, guarded, and matched by patterns."""
 
 import re
-import time
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from codewhale.permissions.paths import beneath, guard, matches
+from support.patience import Moment
 
 
 @pytest.mark.parametrize(
@@ -80,10 +80,10 @@ def test_an_empty_pattern_is_refused(pattern: str) -> None:
     "pattern", ["*a" * 40 + "*b", "**a" * 30 + "b", "**/*a/" * 60 + "b", "*" * 5000 + "b", "?*" * 200]
 )
 def test_no_pattern_of_a_rule_takes_long(pattern: str) -> None:
-    began = time.process_time()
+    began = Moment()
     for path in ("a" * 3000, "/".join(["a" * 40] * 60), "a/" * 900 + "a"):
         matches(pattern, path)
-    assert time.process_time() - began < 2.0
+    assert not began.laboured
 
 
 @settings(max_examples=300, deadline=None)

@@ -10,6 +10,7 @@ import pytest
 
 from codewhale.permissions.trust import MAX_BYTES, MAX_NAMED, ProjectFile, TrustStore, settled
 from codewhale.protocol.errors import ConfigError
+from support.patience import HANG
 
 HOOKS = '[[hooks.hooks]]\nevent = "tool_call_before"\ncommand = "sh tools/check.sh --with=rules.txt"\n'
 
@@ -132,7 +133,7 @@ def test_two_processes_lose_no_row(home: Path, project: Path) -> None:
         "for n in range(20): TrustStore(sys.argv[1]).add(ProjectFile(f'/{sys.argv[2]}/{n}', 'new', 'a', b''))\n"
     )
     both = [subprocess.Popen([sys.executable, "-c", program, str(home), who]) for who in "ab"]
-    assert [process.wait(60) for process in both] == [0, 0]
+    assert [process.wait(HANG) for process in both] == [0, 0]
     assert len(TrustStore(str(home)).all()) == 40
 
 

@@ -4,7 +4,6 @@ import asyncio
 import os
 import shutil
 import signal
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from codewhale.process.confinement import BUBBLEWRAP, confine, held_where_possib
 from codewhale.process.denial import denial
 from codewhale.process.launch import Ceiling, Child, Completed, Launch, run, start
 from codewhale.protocol.errors import ToolError
+from support.patience import Moment
 from support.running import eventually, open_files
 
 held = pytest.mark.skipif(not sandbox().mechanism, reason="nothing on this machine holds a command")
@@ -167,12 +167,12 @@ async def test_cancelling_ends_the_whole_tree_and_leaves_no_descriptor(workspace
     before = open_files()
     line = "cd src; (setsid sh -c 'trap \"\" TERM; while :; do date > beat; sleep 0.02; done' &) ; sleep 600"
     task = asyncio.create_task(shell(line, workspace))
-    await eventually((workspace / "src" / "beat").exists, 10)
-    began = time.monotonic()
+    await eventually((workspace / "src" / "beat").exists)
+    began = Moment()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 2.0
+    assert not began.hung
     (workspace / "src" / "beat").unlink()
     await asyncio.sleep(0.1)
     assert not (workspace / "src" / "beat").exists() and open_files() == before
@@ -189,9 +189,9 @@ async def test_what_is_left_behind_is_counted_without_the_sandbox_itself(workspa
 @held
 async def test_g5_a_fork_bomb_in_the_sandbox_is_ended(workspace: Path) -> None:
     bomb = "b() { sleep 1 & b; }; b"
-    began = time.monotonic()
+    began = Moment()
     done = await shell(bomb, workspace, ceiling=Ceiling(processes=60), seconds=20.0)
-    assert done.over == "processes" and time.monotonic() - began < 10
+    assert done.over == "processes" and not began.hung
 
 
 @held

@@ -9,6 +9,7 @@ import pytest
 
 from codewhale.process.command import child_env
 from codewhale.process.launch import Launch, run
+from support.patience import HANG
 
 SECRETS = [
     "DEEPSEEK_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY", "AWS_SECRET_ACCESS_KEY", "GITHUB_TOKEN", "NPM_TOKEN",
@@ -78,5 +79,7 @@ def test_f1_a_child_cannot_read_the_environment_this_program_was_started_with() 
         "print(b'canary' in seen, b'canary' in done.stdout, b'ermission' in done.stderr, own)\n"
     )
     env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), "OTHER_KEY": "canary"}
-    done = subprocess.run([sys.executable, "-c", program], env=env, cwd="/", capture_output=True, text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", program], env=env, cwd="/", capture_output=True, text=True, timeout=HANG
+    )
     assert done.stdout.split() == ["True", "False", "True", "True"], (done.stdout, done.stderr)

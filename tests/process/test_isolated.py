@@ -3,12 +3,12 @@
 import asyncio
 import os
 import sys
-import time
 from pathlib import Path
 
 import pytest
 
 from codewhale.process.isolated import MEMORY, NO_MEMORY, IsolatedWork
+from support.patience import Moment
 from support.running import eventually
 
 MODULE = "codewhale.workspace.dataformats"
@@ -25,9 +25,9 @@ async def test_a_module_of_ours_reads_its_data_and_answers() -> None:
 
 
 async def test_what_never_ends_is_ended() -> None:
-    began = time.monotonic()
+    began = Moment()
     done = await python("while True: pass", seconds=1.0).do()
-    assert done.timed_out and time.monotonic() - began < 8
+    assert done.timed_out and not began.hung
 
 
 async def test_what_takes_too_much_memory_is_ended() -> None:
@@ -58,11 +58,11 @@ async def test_no_module_of_the_folder_is_taken_for_one_of_pythons(
 async def test_a_cancel_ends_the_process(tmp_path: Path) -> None:
     mark = f"mark-{os.getpid()}-{tmp_path.name}"
     task = asyncio.create_task(python(f"x = {mark!r}\nwhile True: pass", seconds=60).do())
-    await eventually(lambda: running(mark), 30)
+    await eventually(lambda: running(mark))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    await eventually(lambda: not running(mark), 5)
+    await eventually(lambda: not running(mark))
 
 
 def running(mark: str) -> bool:

@@ -5,7 +5,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from codewhale.process.launch import Ceiling, Launch, run, start
 from codewhale.process.launcher import descendants
 from codewhale.protocol.errors import ToolError
+from support.patience import HANG, Moment
 from support.running import eventually, open_files, pids, running
 
 NAMES = ("main", "first", "second")
@@ -45,7 +45,7 @@ def stubborn(cwd: Path, then: str = "time.sleep(600)", **more: object) -> Launch
 
 
 async def all_started(folder: Path) -> None:
-    await eventually(lambda: len(pids(*(folder / name for name in NAMES))) == 3, 10)
+    await eventually(lambda: len(pids(*(folder / name for name in NAMES))) == 3)
 
 
 @pytest.fixture(params=[True, False], ids=["supervised", "direct"])
@@ -120,11 +120,11 @@ async def test_timeout_says_so_and_keeps_the_output(tmp_path: Path, supervised: 
 
 
 async def test_g1_timeout_kills_the_whole_tree(tmp_path: Path) -> None:
-    began = time.monotonic()
+    began = Moment()
     child = await start(stubborn(tmp_path, seconds=2.0))
     await all_started(tmp_path)
     done = await child.wait()
-    assert done.timed_out and time.monotonic() - began < 2.0 + 2.0
+    assert done.timed_out and not began.hung
     found = pids(*(tmp_path / name for name in NAMES))
     assert len(found) == 3 and not any(running(pid) for pid in found)
     await child.kill()
@@ -133,11 +133,11 @@ async def test_g1_timeout_kills_the_whole_tree(tmp_path: Path) -> None:
 async def test_g1_cancel_kills_the_whole_tree_before_it_leaves(tmp_path: Path) -> None:
     task = asyncio.create_task(run(stubborn(tmp_path)))
     await all_started(tmp_path)
-    began = time.monotonic()
+    began = Moment()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 2.0
+    assert not began.hung
     found = pids(*(tmp_path / name for name in NAMES))
     assert len(found) == 3 and not any(running(pid) for pid in found)
 
@@ -153,9 +153,9 @@ async def test_g1_cancelling_twice_changes_nothing(tmp_path: Path) -> None:
 
 
 async def test_g1_a_grandchild_that_holds_the_pipe_delays_nothing(tmp_path: Path) -> None:
-    began = time.monotonic()
+    began = Moment()
     done = await run(shell("sleep 600 & echo $! > held; echo done", tmp_path))
-    assert time.monotonic() - began < 1.0
+    assert not began.hung
     assert done.stdout == b"done\n" and done.exit_code == 0 and done.leftovers == 1
     assert not any(running(pid) for pid in pids(tmp_path / "held"))
 
@@ -165,11 +165,11 @@ async def test_g1_cancel_is_quick_while_a_grandchild_holds_stdout(tmp_path: Path
         run(shell("(sleep 600 & echo $! > held.new; mv held.new held); wait; sleep 600", tmp_path))
     )
     await eventually(lambda: (tmp_path / "held").exists())
-    began = time.monotonic()
+    began = Moment()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 1.0
+    assert not began.hung
     assert not any(running(pid) for pid in pids(tmp_path / "held"))
 
 
@@ -177,18 +177,18 @@ async def test_g1_a_forking_crowd_cannot_outrun_the_kill(tmp_path: Path) -> None
     one = "(trap '' TERM; while :; do sleep 0.05; done) &"
     child = await start(shell(f"trap '' TERM; n=0; while [ $n -lt 40 ]; do {one} n=$((n+1)); done; wait", tmp_path))
     await eventually(lambda: len(descendants(os.getpid())) > 40)
-    began = time.monotonic()
+    began = Moment()
     await child.kill()
-    assert time.monotonic() - began < 2.0
-    await asyncio.wait_for(child.ended(), 0.1)
+    assert not began.hung
+    await asyncio.wait_for(child.ended(), HANG)
 
 
 async def test_a_stopped_launcher_still_kills(tmp_path: Path) -> None:
     child = await start(shell("kill -STOP $PPID; echo $$ > main; exec sleep 600", tmp_path))
     await eventually(lambda: pids(tmp_path / "main"))
-    began = time.monotonic()
+    began = Moment()
     await child.kill()
-    assert time.monotonic() - began < 2.0
+    assert not began.hung
     assert not any(running(pid) for pid in pids(tmp_path / "main"))
 
 
@@ -232,7 +232,7 @@ async def test_g2_a_harness_killed_dies_with_its_children(tmp_path: Path) -> Non
         harness.wait()
     found = pids(*(tmp_path / name for name in NAMES))
     assert len(found) == 3
-    await eventually(lambda: not any(running(pid) for pid in found), 2.0)
+    await eventually(lambda: not any(running(pid) for pid in found))
 
 
 async def test_g3_nothing_waits_for_a_terminal_or_for_input(tmp_path: Path) -> None:
@@ -255,7 +255,7 @@ async def test_a_terminal_when_asked_for(tmp_path: Path) -> None:
     child = await start(shell("tty; stty -echo; stty size; read line; echo got $line; cat", tmp_path, tty=True))
     await child.write(b"word\n")
     await child.close_stdin()
-    done = await asyncio.wait_for(child.wait(), 30)
+    done = await asyncio.wait_for(child.wait(), HANG)
     await child.kill()
     assert b"/dev/" in done.stdout and b"40 120" in done.stdout and b"got word" in done.stdout
     assert done.exit_code == 0
@@ -304,14 +304,14 @@ async def test_g4_binary_and_split_characters_arrive_as_they_are(tmp_path: Path)
 
 async def test_g5_too_many_processes_end_the_tree(tmp_path: Path) -> None:
     crowd = "n=0; while [ $n -lt 40 ]; do sleep 600 & n=$((n+1)); done; wait"
-    done = await asyncio.wait_for(run(shell(crowd, tmp_path, ceiling=Ceiling(processes=20))), 10)
+    done = await asyncio.wait_for(run(shell(crowd, tmp_path, ceiling=Ceiling(processes=20))), HANG)
     assert done.over == "processes" and done.exit_code != 0 and done.leftovers == 0
 
 
 async def test_g5_too_much_memory_ends_the_tree(tmp_path: Path) -> None:
     script = "x = bytearray(200_000_000); import time; time.sleep(600)"
     launch = Launch((sys.executable, "-c", script), str(tmp_path), "none", ceiling=Ceiling(memory=100_000_000))
-    done = await asyncio.wait_for(run(launch), 30)
+    done = await asyncio.wait_for(run(launch), HANG)
     assert done.over == "memory"
 
 

@@ -10,6 +10,7 @@ import time
 import pytest
 
 from codewhale.process import launcher
+from support.patience import HANG
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 
@@ -18,7 +19,7 @@ def test_descendants_are_found_however_deep() -> None:
     command = "sh -c 'sleep 600 & wait' & wait"
     top = subprocess.Popen(["sh", "-c", command], start_new_session=True)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG
         while len(launcher.descendants(top.pid)) < 2:
             assert time.monotonic() < deadline
             time.sleep(0.01)

@@ -6,6 +6,7 @@ import os
 import pytest
 
 from codewhale.process.streams import PipeReader, PipeWriter
+from support.patience import HANG
 from support.running import eventually
 
 
@@ -66,5 +67,5 @@ async def test_closing_ends_a_write_that_waits() -> None:
     await asyncio.sleep(0)
     writer.close()
     with pytest.raises(BrokenPipeError):
-        await asyncio.wait_for(writing, 30)
+        await asyncio.wait_for(writing, HANG)
     os.close(theirs)

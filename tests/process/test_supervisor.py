@@ -36,7 +36,7 @@ async def test_supervised_counts_what_is_left() -> None:
     assert heard[1] == ("exit", "0", "2")
     owner.kill()
     owner.kill()
-    await eventually(lambda: "gone" in heard.words(), 2)
+    await eventually(lambda: "gone" in heard.words())
     owner.kill()
 
 
@@ -54,7 +54,7 @@ async def test_direct_ends_a_program_that_ignores_term() -> None:
     await eventually(lambda: "started" in heard.words())
     await asyncio.sleep(0.05)
     owner.kill()
-    await eventually(lambda: "gone" in heard.words(), 2)
+    await eventually(lambda: "gone" in heard.words())
     assert heard[-2][0] == "exit" and int(heard[-2][1]) < 0
 
 

@@ -2,12 +2,12 @@
 with words behind it is none of them."""
 
 import json
-import time
 
 import pytest
 
 from codewhale.catalog.registry import Catalog
 from codewhale.repair.repairer import CallRepairer
+from support.patience import Moment
 from support.writtencalls import EDIT, READ, SEARCH, SHELL, STANDING, WRITE, Call, shown
 
 REPAIR = CallRepairer(Catalog.load())
@@ -109,6 +109,6 @@ def test_a_call_shown_in_a_fence_with_words_behind_it_is_left_alone(frame: str) 
      "<tool_call>\n{", "```\n", "*** ", "\n<function=a>"],
 )  # fmt: skip
 def test_hostile_text_costs_little(piece: str) -> None:
-    begun = time.process_time()
+    begun = Moment()
     REPAIR.looks_like_call(piece * (1_048_576 // len(piece)))
-    assert time.process_time() - begun < 5
+    assert not begun.laboured

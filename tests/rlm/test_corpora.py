@@ -22,7 +22,6 @@ def made(request: pytest.FixtureRequest, workspace: Path) -> Corpus:
     return corpus(workspace / "source.txt", request.param)
 
 
-@pytest.mark.timeout(600)
 async def test_a_needle_counts_pairs_and_a_join_are_exact_and_every_byte_is_seen(
     made: Corpus, home: Path, workspace: Path
 ) -> None:

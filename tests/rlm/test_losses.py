@@ -16,6 +16,7 @@ from codewhale.protocol.events import CallFinished
 from codewhale.protocol.ops import Interrupt
 from codewhale.testing import harness
 from support.corpora import answer, corpus
+from support.patience import HANG
 from support.recursive import Call, Models, evaluated, opened, parsed, rounds
 
 
@@ -190,7 +191,7 @@ async def test_a_cancelled_round_asks_nothing_more_and_the_next_one_works(home: 
     async with harness(home, workspace, models) as stage:
         session = await stage.open()
         turn = asyncio.ensure_future(stage.turn("Go", session))
-        await asyncio.wait_for(asked.wait(), 30)
+        await asyncio.wait_for(asked.wait(), HANG)
         await stage.client.submit(Interrupt(session))
         await turn
         events = await stage.turn("Go on", session)

@@ -196,7 +196,7 @@ async def test_a_changed_command_that_needs_more_than_was_shown_is_asked_about(h
 
 async def card(stage: Stage) -> None:
     """Wait for a card that takes answers."""
-    await stage.until(lambda: stage.app.asking.card is not None and stage.app.asking.card.armed, 30)
+    await stage.until(lambda: stage.app.asking.card is not None and stage.app.asking.card.armed)
 
 
 @MAKES_FILES
@@ -209,11 +209,11 @@ async def test_two_keys_allow_the_test_command_for_good(home: Path, workspace: P
         await card(stage)
         assert "Always allow the test command of this project  python3 -m pytest" in stage.text
         await stage.pilot.press("down", "enter")
-        await stage.until("$ touch asked", 60)
+        await stage.until("$ touch asked")
         assert read_rules(str(home / "permissions.toml"))[0].command == "python3 -m pytest"
         await card(stage)
         await stage.pilot.press("escape")
-        await stage.until("asks first", 30)
+        await stage.until("asks first")
     assert not (workspace / "asked").exists()
 
 
@@ -228,11 +228,11 @@ async def test_the_choice_stands_in_the_bar_until_one_key_takes_it_back(home: Pa
         await stage.pilot.press("down", "enter")
         await stage.until("f6 turns this off")
         await stage.pilot.press("down", "enter")
-        await stage.until("asks outside the sandbox", 30)
-        await stage.until("Done.", 30)
+        await stage.until("asks outside the sandbox")
+        await stage.until("Done.")
         assert (workspace / "a").exists() and (workspace / "b").exists()
         await stage.pilot.press("f6")
-        await stage.until("asks first", 30)
+        await stage.until("asks first")
         await stage.type("go")
         await stage.pilot.press("enter")
         await card(stage)
@@ -252,6 +252,6 @@ async def test_a_command_is_edited_on_its_card_and_what_ran_is_shown(home: Path,
         await stage.pilot.press(*["backspace"] * 4)
         await stage.type("test")
         await stage.pilot.press("enter")
-        await stage.until("Done.", 30)
+        await stage.until("Done.")
         assert "touch test" in stage.text and "you changed it" in stage.text
     assert [path.name for path in workspace.iterdir()] == ["test"]

@@ -18,12 +18,12 @@ from codewhale.testing import harness
 from support.badcalls import Bad, spoiled
 from support.goodcalls import GOOD, NOTHING, READY
 from support.known import know_every_tool
+from support.patience import HANG
 from support.repos import make_repo
 from support.scenes import ending, results
 from support.webserver import WebServer, hits, html
 
 TOOLS = Catalog.load().names()
-SECONDS = 10.0
 NEXT = re.compile(r"^Next call: (\S+) (\{.*\})$", re.MULTILINE)
 # Bad calls that no schema can tell from good ones.
 EXTRA: dict[str, list[dict[str, Any]]] = {
@@ -93,6 +93,12 @@ EXTRA: dict[str, list[dict[str, Any]]] = {
     ],
     "run_tests": [{"args": "-s'"}],
     "run_verifiers": [{"commands": [{"name": "t", "program": "true", "cwd": "../"}]}],
+    "task_gate_run": [
+        {"gate": "tests", "command": "true"},
+        {"gate": "", "command": "true"},
+        {"gate": "custom", "command": "true\0"},
+        {"gate": "custom", "command": "true", "timeout_ms": 0},
+    ],
     "task_shell_start": [{"command": "true\0"}],
     "task_shell_wait": [{"task_id": ""}, {"task_id": "no-such-job"}, {"task_id": "no-such-job", "gate": "test"}],
     "validate_data": [{}, {"path": "a.txt", "content": "1"}],
@@ -113,7 +119,7 @@ PATHS = {
     "apply_patch": "changes", "edit_file": "path", "exec_shell": "cwd", "file_search": "path", "fim_edit": "path",
     "git_blame": "path", "git_diff": "path", "git_log": "path", "git_show": "path", "git_status": "path",
     "grep_files": "path", "list_dir": "path", "read_file": "path", "run_verifiers": "commands",
-    "task_shell_start": "cwd", "validate_data": "path", "write_file": "path",
+    "task_gate_run": "cwd", "task_shell_start": "cwd", "validate_data": "path", "write_file": "path",
 }  # fmt: skip
 HOSTILE = (
     "../x", "/etc/passwd", "a/../../x", "../workspace-evil/x", "a\0b", "C:\\x", "\\\\server\\share\\x", "link",
@@ -124,8 +130,8 @@ FACTS = {"fim": "completions", "fast_model": "quick"}
 # What is wrong with a call of one of these may be put right by another.
 AGENTS = {"agent_open", "agent_eval", "agent_close", "tool_agent"}
 FILES = {*CREATORS, "edit_file", "fim_edit", "git_blame", "read_file", "validate_data"}
-DIRECTORIES = {"agent_open", "exec_shell", "list_dir", "run_verifiers", "task_shell_start"}
-EMPTY_IS_ROOT = {"agent_open", "exec_shell", "run_verifiers", "task_shell_start"}
+DIRECTORIES = {"agent_open", "exec_shell", "list_dir", "run_verifiers", "task_gate_run", "task_shell_start"}
+EMPTY_IS_ROOT = {"agent_open", "exec_shell", "run_verifiers", "task_gate_run", "task_shell_start"}
 # Where a path may lead that is no file of text, and the tools that must refuse to go there.
 PLACES = {
     "absent": set(PATHS) - CREATORS,
@@ -234,7 +240,7 @@ async def refused(
     found = results(events)[len(READY[tool]) :]
     bad, good = found[: len(calls)], found[len(calls) :]
     assert {path for path, _ in model.before.items() ^ model.after.items()} == changed
-    assert [result.ms for result in found if result.ms > SECONDS * 1000] == []
+    assert [result.ms for result in found if result.ms > HANG * 1000] == []
     assert len(good) == len(model.next)
     for named, result in zip(model.next, good, strict=True):
         nobody = named[0] == "request_user_input" and result.error == "not_available"

@@ -7,7 +7,6 @@ import os
 import signal
 import sys
 import tempfile
-import time
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +32,7 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Interrupt, Limits, OpenSession, SendMessage
 from codewhale.testing import collect
 from support.answers import ARGUMENTS, DIALECTS, answer_bytes, answer_events, last_needed
+from support.patience import HANG, Moment
 from support.scenes import only
 from support.stage import until
 from support.wire import Reply, Wire, answer, delta, sse, stream
@@ -189,10 +189,10 @@ async def test_a_wait_between_tries_ends_at_once_when_it_is_interrupted(home: Pa
                 await asyncio.sleep(0)
                 await app.client.submit(SendMessage(session, "Hi"))
                 await until(lambda told=told: any(event.delay > 100 for event in only(told, RetryCountdown)))
-                begun = time.monotonic()
+                begun = Moment()
                 await app.client.submit(Interrupt(session))
-                await asyncio.wait_for(following, 60)
-                assert time.monotonic() - begun < 10
+                await asyncio.wait_for(following, HANG)
+                assert not begun.hung
                 assert isinstance(told[-1], TurnFinished) and told[-1].status == "interrupted"
                 assert not [event for event in only(told, MessageAdded) if event.message.role == "assistant"]
 
@@ -213,7 +213,7 @@ async def test_a_signal_and_the_time_bound_end_a_wait_between_tries(home: Path, 
         bound = ["--max-seconds", "4"] if end == "--max-seconds" else []
         run = await exec_cli(home, workspace, *bound, "Hi")
         assert run.stdout is not None
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG):
             while b"answer_dropped" not in await run.stdout.readline():
                 pass
             await until(lambda: len(wire.requests) == 2)
@@ -231,7 +231,7 @@ async def test_a_session_that_was_killed_between_tries_goes_on_soundly(home: Pat
         home.mkdir(exist_ok=True)
         (home / "config.toml").write_text(config(wire))
         run = await exec_cli(home, workspace, "First.")
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG):
             await until(lambda: len(wire.requests) == 2)
             run.kill()
             await run.communicate()
@@ -249,7 +249,7 @@ async def test_headless_retry_asks_the_last_message_again_and_follows_its_turn(h
     async with Wire([Reply([answer(401, b"{}")]), done]) as wire:
         home.mkdir(exist_ok=True)
         (home / "config.toml").write_text(config(wire))
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG):
             first = await exec_cli(home, workspace, "Ask me.")
             await first.communicate()
             again = await exec_cli(home, workspace, "--continue", "/retry")
@@ -269,7 +269,7 @@ async def test_headless_says_each_retry_and_ends_with_75_after_so_many_tries(hom
         pipe = asyncio.subprocess.PIPE
         command = [sys.executable, "-m", "codewhale", "exec", "Hi"]
         run = await asyncio.create_subprocess_exec(*command, cwd=workspace, env=environ, stdout=pipe, stderr=pipe)
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(HANG):
             out, said = await run.communicate()
     text = said.decode()
     assert run.returncode == 75 and len(wire.requests) == 3 and b"Half" not in out

@@ -13,6 +13,7 @@ from codewhale.protocol.events import RequestSent
 from codewhale.session.prefixcache import common_prefix
 from codewhale.session.store import SessionStore
 from support.answers import DIALECTS, answer_bytes
+from support.patience import HANG
 from support.wire import Reply
 from support.wired import Wired, wired
 
@@ -24,7 +25,7 @@ def opened(dialect: str) -> Reply:
 
 
 async def over(agent: Wired) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG):
         while not all(view.over for view in await agent.client.query(ListChildren(agent.session))):  # noqa: ASYNC110
             await asyncio.sleep(0.01)
 

@@ -21,6 +21,7 @@ from codewhale.protocol.messages import Message, Text
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage, SetMode
 from codewhale.testing import Harness, harness
+from support.patience import HANG
 
 Turn = dict[str, Any]
 
@@ -200,7 +201,7 @@ async def test_a_person_is_told_of_an_end_by_a_turn_of_its_own(home: Path, works
         ends: list[str] = []
         stream = here.client.events(session)
         await here.client.submit(SendMessage(session, "Start"))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG):
             async for envelope in stream:
                 if isinstance(envelope.event, TurnFinished):
                     ends.append(str(envelope.event.result["answer"]))
@@ -229,7 +230,7 @@ async def test_a_parent_that_is_narrowed_narrows_its_children_at_once(home: Path
         await wait_for(lambda: here.app.engine.turn(session).idle and (workspace / "begun").exists())
         await here.client.submit(SetMode(session, Mode.PLAN))
         (workspace / "go").write_text("")
-        await asyncio.wait_for(ends, 30)
+        await asyncio.wait_for(ends, HANG)
         (view,) = await children(here, session)
         refused = [
             envelope.event
@@ -249,7 +250,7 @@ async def two_ends(here: Harness, session: str) -> None:
 
 
 async def wait_for(holds: Callable[[], bool]) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(HANG):
         while not holds():  # noqa: ASYNC110 (a state that nothing tells of)
             await asyncio.sleep(0.01)
 
@@ -342,7 +343,7 @@ async def test_ends_that_come_while_a_turn_ends_begin_one_turn_after_the_other(h
         engine, turns = here.app.engine, list[type[Event]]()
         listener = engine.session(session).fanout.subscribe()
         await here.client.submit(SendMessage(session, "Start"))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(HANG):
             while turns.count(TurnFinished) < 2 or not engine.turn(session).idle:
                 happened = [one.event for one in await listener.drain() if one.session == session]
                 turns += [type(event) for event in happened if isinstance(event, TurnStarted | TurnFinished)]

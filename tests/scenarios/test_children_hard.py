@@ -12,6 +12,7 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import CloseSession, Interrupt, Limits, OpenSession, RunCommand, SendMessage, SetMode
 from codewhale.testing import Harness, harness
 from scenarios.test_children import Turn, call, reports, results, text_of, wait_for
+from support.patience import HANG
 
 
 def users(request: dict[str, Any]) -> list[str]:
@@ -61,7 +62,7 @@ async def test_an_end_that_waits_is_told_before_the_next_task_begins(home: Path,
         turn = asyncio.create_task(here.turn("Start", session))
         await wait_for(lambda: any(isinstance(one, ChildClosed) for one in log(here, session)))
         (workspace / "go").write_text("")
-        events = await asyncio.wait_for(turn, 30)
+        events = await asyncio.wait_for(turn, HANG)
         kinds = [
             type(one)
             for one in events
@@ -89,7 +90,7 @@ async def test_an_end_that_waits_is_told_before_the_name_is_released(home: Path,
         turn = asyncio.create_task(here.turn("Start", session))
         await wait_for(lambda: any(isinstance(one, ChildClosed) for one in log(here, session)))
         (workspace / "go").write_text("")
-        events = await asyncio.wait_for(turn, 30)
+        events = await asyncio.wait_for(turn, HANG)
         known = [(one.name, one.metadata.get("reported_children")) for one in events if isinstance(one, CallFinished)]
         assert len(reports(events)) == 1 and known[-1] == ("agent_close", [])
         kinds = [type(one) for one in events]
@@ -144,13 +145,10 @@ async def test_stopping_a_tree_leaves_no_process(home: Path, workspace: Path) ->
         session = await here.open(mode=Mode.YOLO, authority=Authority.PERSON)
         await here.turn("Start", session)
         await wait_for(lambda: len(processes_with(mark)) == 8)
-        begun = time.monotonic()
         await here.client.submit(Interrupt(session))
         await wait_for(lambda: not processes_with(mark))
-        took = time.monotonic() - begun
         views = await here.client.query(ListChildren(session))
         assert [view.status for view in views] == ["cancelled", "cancelled"] and here.app.engine.owned(session) == []
-        assert took < 2.0
 
 
 async def test_three_writers_are_refused_their_next_call_once_their_parent_may_only_plan(
@@ -281,7 +279,7 @@ async def test_a_parent_that_closes_while_a_child_asks_or_is_opened_leaves_nothi
             session = await here.open(mode=Mode.AGENT, authority=Authority.PERSON)
             await here.client.submit(SendMessage(session, "Start"))
             await asyncio.sleep(pause)
-            await asyncio.wait_for(here.client.submit(CloseSession(session)), 15)
+            await asyncio.wait_for(here.client.submit(CloseSession(session)), HANG)
             assert here.app.engine.at(str(workspace)) == []
 
 
@@ -301,7 +299,7 @@ async def test_a_message_to_a_child_that_is_being_closed_waits_and_wakes_it(home
         await here.turn("Start", session)
         (view,) = await here.client.query(ListChildren(session))
         await wait_for(lambda: not here.app.engine.turn(view.session).busy)
-        await asyncio.wait_for(here.client.submit(TellChild(session, "w", "More")), 30)
+        await asyncio.wait_for(here.client.submit(TellChild(session, "w", "More")), HANG)
         await wait_for(lambda: not here.app.engine.owned(session))
         (view,) = await here.client.query(ListChildren(session))
         assert (view.status, view.answer) == ("completed", "SUMMARY: heard More")

@@ -3,7 +3,6 @@
 import asyncio
 import itertools
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +13,7 @@ from codewhale.permissions.markdown_files import FILE_LIMIT
 from codewhale.protocol.ops import CommandOutput, RunCommand, SessionStatus
 from codewhale.protocol.views import CompleteCommand, ListCommands
 from codewhale.testing import Harness, collect, harness
+from support.patience import Moment
 from support.program import codewhale_program, scripted
 from support.tuiapp import scripted as on_screen
 
@@ -148,11 +148,11 @@ async def test_what_arguments_make_of_a_text_is_bounded(home: Path, workspace: P
     put(home / "commands", "hint.md", f"---\nargument-hint: {'[a]' * 20}\n---\nbody")
     async with harness(home, workspace, []) as here:
         session = await here.open()
-        begun = time.monotonic()
+        begun = Moment()
         refused = await run(here, session, "/grow " + "x" * 50_000)
         assert refused.misused and f"{MESSAGE_LIMIT:,}" in refused.text
         assert await here.client.query(CompleteCommand(session, "/hint ")) == ()
-        assert time.monotonic() - begun < 5
+        assert not begun.hung
 
 
 async def test_mode_and_model_hold_for_that_turn_and_never_widen(home: Path, workspace: Path) -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from codewhale.cli.completion import SHELLS, SubCommands, candidates
 from codewhale.cli.dispatch import COMMANDS, build
+from support.patience import HANG
 from support.program import codewhale_program, configure, environment, scripted
 from support.terminal import Terminal
 
@@ -50,7 +51,7 @@ def test_fish(person: Path, typed: str, completed: str) -> None:
     script = f"codewhale completion fish | source; complete -C '{typed}'"
     done = subprocess.run(
         [shell("fish"), "--no-config", "-c", script], cwd=person, env=environment(person), capture_output=True,
-        text=True, timeout=60, check=True,
+        text=True, timeout=HANG, check=True,
     )  # fmt: skip
     rows = [line.partition("\t")[0] for line in done.stdout.splitlines()]
     assert completed.rpartition(" ")[2] in rows, (done.stdout, done.stderr)

@@ -15,6 +15,7 @@ from codewhale.protocol.events import ApprovalAsked
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.testing import harness
 from support.machine import HELD
+from support.patience import HANG
 from support.scenes import answered, only, results
 
 DONE = {"text": "Done."}
@@ -38,7 +39,7 @@ def served(workspace: Path) -> Path:
         "import sys, time, urllib.request\n"
         "for _ in range(100):\n"
         "    try:\n"
-        "        print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())\n"
+        "        print(urllib.request.urlopen(sys.argv[1], timeout=60).read().decode())\n"
         "        break\n"
         "    except OSError as error:\n"
         "        print(error)\n"
@@ -61,7 +62,7 @@ async def got(port: int, tries: int = 100) -> str:
     """What this machine gets of the server, "" for nothing."""
 
     def get() -> str:
-        with urllib.request.urlopen(f"http://127.0.0.1:{port}/page.txt", timeout=5) as answer:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/page.txt", timeout=HANG) as answer:
             return str(answer.read().decode())
 
     for _ in range(tries):

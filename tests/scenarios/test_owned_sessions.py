@@ -11,6 +11,7 @@ from codewhale.protocol.events import ApprovalAsked, Envelope, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, CloseSession, ListSessions, OpenSession, SendMessage, SessionStatus
 from codewhale.testing import Harness, harness
+from support.patience import HANG
 
 WRITE: list[Any] = [{"calls": [{"name": "exec_shell", "arguments": {"command": "touch made"}}]}, {"text": "done"}]
 
@@ -43,15 +44,15 @@ async def test_what_an_owned_session_asks_reaches_who_watches_its_root_and_is_an
         watching = asyncio.create_task(heard(here, root, sent, ApprovalAsked, owned=False))
         await sent.wait()
         await here.client.submit(SendMessage(owned, "Make it"))
-        (asked,) = await asyncio.wait_for(watching, 30)
+        (asked,) = await asyncio.wait_for(watching, HANG)
         assert asked.session == owned and isinstance(asked.event, ApprovalAsked)
         assert asked.event.asker == "scout tests"
-        late = await asyncio.wait_for(anext(aiter(late_events(here, root))), 30)
+        late = await asyncio.wait_for(anext(aiter(late_events(here, root))), HANG)
         assert late.event == asked.event
         watching = asyncio.create_task(heard(here, root, sent, TurnFinished, owned=True))
         await asyncio.sleep(0)
         assert await here.client.submit(Answer(root, asked.event.request_id, allowed=True))
-        assert {one.session for one in await asyncio.wait_for(watching, 30)} == {owned}
+        assert {one.session for one in await asyncio.wait_for(watching, HANG)} == {owned}
     assert (workspace / "made").exists()
 
 

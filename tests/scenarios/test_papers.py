@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from support.house import ROOT
+from support.patience import HANG
 from support.program import codewhale_program, configure
 from support.repos import commit, make_repo
 from support.terminal import Terminal, environment
@@ -89,7 +90,7 @@ async def test_each_command_of_the_pages_runs(folder: Path, line: str) -> None:
             env=env,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=HANG,
             stdin=subprocess.DEVNULL,
         )
     usual = {0, *next((codes for words, codes in JUDGES.items() if line.startswith(words)), ())}

@@ -63,7 +63,7 @@ async def test_one_enter_carries_the_plan_over(tmp_path: Path) -> None:
         assert "keep asking" not in stage.text  # it asks already
         assert not (folder / "made.txt").exists()
         await stage.pilot.press("enter")
-        await stage.until("Both steps are done.", 30)
+        await stage.until("Both steps are done.")
         await stage.until(lambda: stage.app.asking.card is None and not stage.app.status.facts.busy)
         assert stage.app.status.facts.mode == "agent"
         assert (folder / "made.txt").read_text() == "x\n"

@@ -20,6 +20,7 @@ from codewhale.protocol.ops import CommandOutput, Interrupt, Limits, OpenSession
 from codewhale.session.handoff import HANDOFF, LIMIT, MOST_TOLD, PREVIOUS, Handoffs, read_handoff
 from codewhale.session.projection import request_body
 from codewhale.testing import Harness, harness
+from support.patience import HANG
 from support.repos import commit, make_repo
 from support.scenes import only
 from support.stage import until
@@ -387,7 +388,7 @@ def test_a_command_line_without_a_person_writes_it_as_well(tmp_path: Path) -> No
     for line, prompt in zip(script, (("go on",), ("--continue", "/relay")), strict=True):
         (world.home / "script.jsonl").write_text(line)
         command = [*PROGRAM, "exec", "-w", str(world.work), *prompt]
-        done = subprocess.run(command, env=environment(world.home), capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, env=environment(world.home), capture_output=True, text=True, timeout=HANG)
         assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("Wrote .codewhale/handoff.md") and (world.work / HANDOFF).is_file()
 

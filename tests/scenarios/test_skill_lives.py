@@ -23,6 +23,7 @@ from codewhale.session.store import SessionStore
 from codewhale.testing import Harness, harness
 from scenarios.test_active_skills import calling, log, skill, turn
 from scenarios.test_children import call
+from support.patience import HANG
 from support.scenes import only, watching
 
 WRITES = {"codewhale-tools": "Read Write Bash(make check)"}
@@ -225,14 +226,14 @@ def killed(home: Path, workspace: Path, session: str, chance: random.Random) -> 
     point = f"{chance.choice(POINTS)}=kill@{chance.randint(3, 60)}"
     child = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(CHILD), str(home), str(workspace), session],
-        stdout=subprocess.PIPE, text=True, cwd=here, timeout=120, check=False,
+        stdout=subprocess.PIPE, text=True, cwd=here, timeout=HANG, check=False,
         env={"PYTHONPATH": str(here), "PATH": "/usr/bin:/bin", "HOME": str(home.parent), VARIABLE: point},
     )  # fmt: skip
     assert child.returncode == -9, point
     return child.stdout.strip() or session
 
 
-@pytest.mark.timeout(120 + 6 * KILLS)
+@pytest.mark.timeout(900 + 30 * KILLS)
 async def test_after_a_kill_what_lasts_holds_and_what_was_for_a_turn_is_gone(home: Path, workspace: Path) -> None:
     chance, session, held = random.Random(7), "", set[tuple[str, bool]]()
     for name in ("keeper", "manual", "briefly"):

@@ -101,12 +101,12 @@ async def test_a_turn_with_an_edit_a_test_and_an_approval(tmp_path: Path) -> Non
     async with scripted(tmp_path / "home", folder, SCRIPT) as stage:
         await stage.type(TASK)
         await stage.pilot.press("enter")
-        await stage.until("python3 test_basket.py", 30)
-        await stage.until(lambda: stage.app.asking.card is not None and stage.app.asking.card.has_focus, 30)
+        await stage.until("python3 test_basket.py")
+        await stage.until(lambda: stage.app.asking.card is not None and stage.app.asking.card.has_focus)
         assert (folder / "basket.py").read_text() == BASKET.replace("+", "-")
         await stage.until("Waiting for your approval")
         await stage.pilot.press("enter")
-        await stage.until("Done: the discount is taken off.", 30)
+        await stage.until("Done: the discount is taken off.")
         await stage.until("1 passed")
         await stage.until(lambda: not stage.app.status.facts.busy)
         assert "print('ok')" in stage.text
@@ -122,11 +122,11 @@ async def test_a_refusal_with_a_reason_reaches_the_model(tmp_path: Path) -> None
     async with scripted(tmp_path / "home", folder, (SCRIPT[2], {"text": "Then not."})) as stage:
         await stage.type("go")
         await stage.pilot.press("enter")
-        await stage.until(lambda: stage.app.asking.card is not None and stage.app.asking.card.has_focus, 30)
+        await stage.until(lambda: stage.app.asking.card is not None and stage.app.asking.card.has_focus)
         await stage.pilot.press("up", "enter")
         await stage.type("later")
         await stage.pilot.press("enter")
-        await stage.until("Then not.", 30)
+        await stage.until("Then not.")
         events = [envelope.event for envelope in await told(stage.client, stage.app.link.session)]
         assert [event.allowed for event in events if isinstance(event, ApprovalAnswered)] == [False]
         assert "later" in str(msgspec.to_builtins([event for event in events if not isinstance(event, SessionOpened)]))
@@ -137,7 +137,7 @@ async def test_a_record_gives_the_same_screen(tmp_path: Path) -> None:
     async with scripted(tmp_path / "home", folder, SCRIPT, mode=Mode.YOLO, size=(90, 40)) as stage:
         await stage.type(TASK)
         await stage.pilot.press("enter")
-        await stage.until("Done: the discount is taken off.", 30)
+        await stage.until("Done: the discount is taken off.")
         await stage.until(lambda: not stage.app.status.facts.busy)
         record = await told(stage.client, stage.app.link.session)
         await stage.until(lambda: stage.app.transcript.seen)
@@ -156,7 +156,7 @@ async def test_two_thousand_events_give_the_same_screens(tmp_path: Path) -> None
     async with scripted(tmp_path / "home", folder, script, mode=Mode.YOLO, size=(90, 40)) as stage:
         await stage.type(TASK)
         await stage.pilot.press("enter")
-        await stage.until("All read.", 60)
+        await stage.until("All read.")
         await stage.until(lambda: not stage.app.status.facts.busy)
         record = await told(stage.client, stage.app.link.session)
         for key in PLACES:
@@ -165,7 +165,7 @@ async def test_two_thousand_events_give_the_same_screens(tmp_path: Path) -> None
             live.append(stage.text.splitlines()[:-4])
     assert len(record) >= 2000 and len({str(view) for view in live}) > 5
     async with recorded(tmp_path / "other", record, size=(90, 40)) as again:
-        await again.until("All read.", 60)
+        await again.until("All read.")
         for key, view in zip(PLACES, live, strict=True):
             await again.pilot.press(key)
             await again.until(lambda view=view: again.text.splitlines()[:-4] == view)
@@ -188,7 +188,7 @@ async def test_the_same_events_with_and_without_a_screen(tmp_path: Path) -> None
     async with scripted(tmp_path / "home1", folder, SCRIPT, **rights) as stage:
         await stage.type(TASK)
         await stage.pilot.press("enter")
-        await stage.until("Done: the discount is taken off.", 30)
+        await stage.until("Done: the discount is taken off.")
         await stage.until(lambda: not stage.app.status.facts.busy)
         seen = [envelope.event for envelope in await told(stage.client, stage.app.link.session)]
     other = shop(tmp_path, "two")

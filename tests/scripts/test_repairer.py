@@ -7,6 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from support.house import ROOT
+from support.patience import HANG
 
 sys.path.insert(0, str(ROOT / "scripts"))
 from policy_server import Policy, PolicyServer, Turn
@@ -50,7 +51,7 @@ def test_a_body_ends_where_the_indent_does() -> None:
 
 def ask(server: PolicyServer, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The chunks that one request is answered with."""
-    connection = HTTPConnection(urlsplit(server.base_url).netloc, timeout=10)
+    connection = HTTPConnection(urlsplit(server.base_url).netloc, timeout=HANG)
     connection.request("POST", "/v1/chat/completions", json.dumps({"messages": messages}))
     lines = connection.getresponse().read().decode().split("\n\n")
     connection.close()

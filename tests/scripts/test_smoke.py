@@ -11,7 +11,7 @@ from support.house import ROOT
 sys.path.insert(0, str(ROOT / "scripts"))
 from smoke import NOT_BUILT, PROMISED, RETIRED, wrong_names
 
-LEFT = 34  # lower it when a promised tool is built, never raise it
+LEFT = 21  # lower it when a promised tool is built, never raise it
 
 
 def listed(*names: str) -> str:
@@ -19,7 +19,7 @@ def listed(*names: str) -> str:
 
 
 def test_what_is_not_built_only_shrinks() -> None:
-    assert NOT_BUILT < PROMISED and len(NOT_BUILT) <= LEFT
+    assert NOT_BUILT <= PROMISED and len(NOT_BUILT) <= LEFT
     for name in PROMISED - NOT_BUILT:
         assert name not in NOT_YET and state_of(name) is not None, name
 
@@ -28,7 +28,8 @@ def test_missing_built_and_retired_names_are_faults() -> None:
     whole = sorted(PROMISED - NOT_BUILT)
     assert wrong_names(listed(*whole)) == []
     assert wrong_names(listed(*whole[1:])) == [f"{whole[0]} is not listed"]
-    assert wrong_names(listed(*whole, "rlm_open")) == ["rlm_open is built: take it off NOT_BUILT"]
+    for name in sorted(NOT_BUILT):
+        assert wrong_names(listed(*whole, name)) == [f"{name} is built: take it off NOT_BUILT"]
 
 
 @pytest.mark.parametrize("name", RETIRED)

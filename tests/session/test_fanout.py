@@ -16,6 +16,7 @@ from codewhale.protocol.events import (
     TurnStarted,
 )
 from codewhale.session.fanout import Fanout, Subscription, deliver
+from support.patience import HANG
 
 
 def envelope(event: Event, seq: int = 0) -> Envelope:
@@ -144,7 +145,7 @@ async def test_closing_wakes_a_listener_that_waits() -> None:
     waiting = asyncio.create_task(listen())
     await asyncio.sleep(0)
     fanout.close()
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG):
         assert await waiting == []
 
 
@@ -181,7 +182,7 @@ async def test_without_waiting_only_the_end_of_a_turn_waits() -> None:
 
     following = asyncio.create_task(follow())
     listener.push(envelope(TurnStarted(1)))
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(HANG):
         await told.wait()
         assert log == ["TurnStarted"]
         listener.push(envelope(TurnFinished(1, "done")))

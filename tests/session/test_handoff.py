@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.session.handoff import HANDOFF, PREVIOUS, HandoffRow, Handoffs, check_place, read_handoff, write_handoff
+from support.patience import HANG
 
 WRITER = """
     import sys
@@ -45,7 +46,7 @@ def test_ten_kills_leave_whole_files(tmp_path: Path) -> None:
         assert child.stdout is not None and child.stdout.readline() == b"begun\n"
         time.sleep(0.003 * number)  # anywhere within a write
         child.send_signal(signal.SIGKILL)
-        child.wait(timeout=30)
+        child.wait(timeout=HANG)
         child.stdout.close()
         assert whole(tmp_path / HANDOFF)
         assert not (tmp_path / PREVIOUS).exists() or whole(tmp_path / PREVIOUS)
@@ -94,7 +95,7 @@ def test_a_read_only_workspace_is_seen_beforehand(tmp_path: Path, folder: bool) 
         (tmp_path / ".codewhale").mkdir()
     program = "import sys\nfrom codewhale.session.handoff import check_place\ncheck_place(sys.argv[1])"
     held = ["bwrap", "--ro-bind", "/", "/", "--dev", "/dev", sys.executable, "-c", program, str(tmp_path)]
-    done = subprocess.run(held, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(held, capture_output=True, text=True, timeout=HANG)
     assert done.returncode == 1 and done.stderr.splitlines()[-1].startswith(("OSError", "PermissionError")), done.stderr
 
 

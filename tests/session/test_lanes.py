@@ -8,6 +8,7 @@ import pytest
 from codewhale.protocol.stream import Failed, Retrying, StreamEvent, TextDelta
 from codewhale.session.lanes import Lane, LaneClosed
 from codewhale.testing import FakeClock
+from support.patience import HANG
 
 
 async def played(*events: StreamEvent) -> AsyncIterator[StreamEvent]:
@@ -78,5 +79,5 @@ async def test_a_place_is_given_back_by_whoever_was_cancelled() -> None:
     await held.wait()
     task.cancel()
     await asyncio.wait([task])
-    async with asyncio.timeout(5), lane.admitted(True):
+    async with asyncio.timeout(HANG), lane.admitted(True):
         pass

@@ -2,7 +2,6 @@ import asyncio
 import errno
 import os
 import stat
-import time
 from pathlib import Path
 
 import msgspec
@@ -14,6 +13,7 @@ from codewhale.protocol.events import TextStreamed, TurnFinished, TurnStarted, U
 from codewhale.session.log import SessionLog
 from codewhale.session.reserve import Reserve
 from codewhale.session.store import SessionStore
+from support.patience import HANG
 from support.storage import OPENED, FailingOps, HandClock, events, new_log, said
 
 
@@ -130,7 +130,7 @@ async def test_sync_soon_covers_what_came_while_it_ran(tmp_path: Path) -> None:
     log.sync_soon()
     log.append([said("while it runs")])
     log.sync_soon()
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(HANG):
         while ops.syncs < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.001)
     log.close()
@@ -272,18 +272,12 @@ def test_the_reserve_takes_real_room(tmp_path: Path) -> None:
     assert reserve.stat().st_blocks * 512 >= 1 << 20
 
 
-def test_ten_thousand_messages_open_and_read_within_a_second(tmp_path: Path) -> None:
+def test_ten_thousand_messages_are_read_again(tmp_path: Path) -> None:
     log = new_log(tmp_path)
     body = "a line of ordinary text, " * 40
-    began = time.perf_counter()
     for _ in range(10_000):
         log.append([said(body)])
-    appended = time.perf_counter() - began
     log.close()
-    began = time.perf_counter()
     again = reopen(log)
     assert sum(1 for _ in again.read()) == 10_001
-    resumed = time.perf_counter() - began
     again.close()
-    assert resumed < 1.0
-    assert appended / 10_000 < 0.0005

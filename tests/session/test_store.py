@@ -11,6 +11,7 @@ from codewhale.protocol.errors import SessionBusyError, SessionError
 from codewhale.protocol.events import SessionOpened
 from codewhale.protocol.modes import Mode
 from codewhale.session.store import AmbiguousSessionError, SessionStore
+from support.patience import HANG
 from support.storage import OPENED, HandClock, child, events, new_log, said
 
 
@@ -212,7 +213,7 @@ AIMED = [
 def test_killed_at_a_point_everything_acknowledged_is_there(tmp_path: Path, failpoint: str) -> None:
     assert failpoint.partition("=")[0] in POINTS
     process = child(RUN, tmp_path, failpoints=failpoint)
-    out, _ = process.communicate(timeout=30)
+    out, _ = process.communicate(timeout=HANG)
     assert process.returncode == -signal.SIGKILL
     store = SessionStore(str(tmp_path), HandClock())
     for row in store.summaries():
@@ -234,7 +235,7 @@ def test_killed_while_mending_the_next_one_mends(tmp_path: Path) -> None:
     for point in ("log.mend.before", "log.mend.after"):
         Path(log.path).write_bytes(whole + b"torn")
         process = child(RUN, tmp_path, log.session, failpoints=f"{point}=kill@1")
-        process.communicate(timeout=30)
+        process.communicate(timeout=HANG)
         assert process.returncode == -signal.SIGKILL
         again = SessionStore(str(tmp_path), HandClock()).open(log.session)
         assert again.seq == 6
@@ -258,7 +259,7 @@ def test_killed_at_any_time(tmp_path: Path) -> None:
 
 def test_many_processes_in_one_home(tmp_path: Path) -> None:
     processes = [child(RUN, tmp_path) for _ in range(4)]
-    outs = [process.communicate(timeout=30)[0] for process in processes]
+    outs = [process.communicate(timeout=HANG)[0] for process in processes]
     assert [process.returncode for process in processes] == [0] * 4
     store = SessionStore(str(tmp_path), HandClock())
     assert len(store.summaries()) == 8

@@ -1,12 +1,11 @@
 """Globs of rules: what each program's match, what they do not, and that no pattern takes long."""
 
-import time
-
 import pytest
 from msgspec.structs import replace
 
 from codewhale.skills.globs import expanded, matching, matching_glob
 from codewhale.skills.model import Activation, Skill
+from support.patience import Moment
 
 ROOT = "/srv/project"
 RULE = Skill("x", "", "x", "x", kind="rule", activation=Activation.GLOB, folder=ROOT)
@@ -96,9 +95,9 @@ def test_five_hundred_rules_and_two_hundred_paths_take_milliseconds() -> None:
 )  # fmt: skip
 def test_no_pattern_takes_long(glob: str) -> None:
     rule = replace(RULE, globs=(glob,), program="cursor")
-    began = time.process_time()
-    matching([rule], ROOT, ["a/" * 60 + "a" * 200, "a" * 5_000, "a/" * 500 + "a"] * 50)
-    assert time.process_time() - began < 2.0
+    began = Moment()
+    matching([rule], ROOT, ["a/" * 60 + "a" * 200, "a" * 5_000, "a/" * 500 + "a"] * 5)
+    assert not began.laboured
 
 
 @pytest.mark.parametrize("glob", ["", "!", "/", "x" * 1_001, "{a,b}" * 10, "{" + "a," * 10_000 + "}"])

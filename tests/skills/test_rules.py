@@ -1,7 +1,6 @@
 """Rules of other programs and ours: which files they are, when each applies, what is told, and what is left out."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -13,6 +12,7 @@ from codewhale.skills.reading import FILE_LIMIT
 from codewhale.skills.rule_folders import MOST_FILES, rule_files, rule_paths
 from codewhale.skills.rules import WINDSURF_LIMIT, RuleStore
 from codewhale.skills.switches import Switches
+from support.patience import Moment
 from support.rulefiles import UNREAD, RuleCase, cases
 
 HOUSE = "---\nglobs: *.py\n---\nUse tabs.\n"
@@ -192,9 +192,9 @@ def test_links_pipes_and_giants_are_no_rules_and_the_reason_is_told(tmp_path: Pa
     os.mkfifo(folder / "pipe.mdc")
     with open(folder / "giant.mdc", "wb") as giant:
         giant.truncate(100 << 20)
-    began = time.process_time()
+    began = Moment()
     found = rules(tmp_path).of(str(workspace))
-    assert time.process_time() - began < 2.0
+    assert not began.laboured
     assert [rule.name for rule in found.skills] == ["good", "same"]
     assert sum("link out of the workspace" in line for line in found.problems) == 3
     assert f"{FILE_LIMIT:,}" in problem(found, ".cursor/rules/giant.mdc")
@@ -210,10 +210,10 @@ def test_links_pipes_and_giants_are_no_rules_and_the_reason_is_told(tmp_path: Pa
 @pytest.mark.parametrize("path", [".cursor/rules/x.mdc", ".clinerules/x.md", ".claude/rules/x.md"])
 def test_a_hostile_header_is_done_with_at_once(head: str, path: str, tmp_path: Path, workspace: Path) -> None:
     put(workspace, path, f"---\n{head}\n---\nUse tabs.\n")
-    began = time.process_time()
+    began = Moment()
     found = rules(tmp_path).of(str(workspace))
     matching(found.skills, str(workspace), ["src/a.ts"] * 100)
-    assert time.process_time() - began < 3.0
+    assert not began.laboured
     assert len(found.skills) + len(found.problems) == 1
 
 
@@ -258,9 +258,9 @@ def test_of_ten_thousand_files_the_first_are_used(tmp_path: Path, workspace: Pat
     for number in range(10_000):
         (folder / f"r{number:05}.mdc").touch()
     (folder / "r00000.mdc").write_text(HOUSE)
-    began = time.process_time()
+    began = Moment()
     found = rules(tmp_path).of(str(workspace))
-    assert time.process_time() - began < 5.0
+    assert not began.laboured
     assert [rule.name for rule in found.skills] == ["r00000"] and len(found.problems) == 201
     assert found.problems[-1] == f"{MOST_FILES - 200} more are left out"
     assert f"first {MOST_FILES} of 10,000" in found.problems[0]
@@ -274,6 +274,6 @@ def test_in_a_wide_tree_the_search_ends_and_says_so(tmp_path: Path, workspace: P
     found = rule_files(str(workspace), "", known)
     assert [file.shown for file in found.files] == ["d0001/.cursor/rules/near.mdc"]
     assert "2,000 folders" in found.problems[0] and len(known) <= 2_000
-    began = time.process_time()
+    began = Moment()
     assert rule_files(str(workspace), "", known) == found
-    assert time.process_time() - began < 0.2
+    assert not began.laboured

@@ -1,7 +1,6 @@
 """Skills: which files are one, which comes first, what is left out and why, and what a model is told of them."""
 
 import os
-import time
 from pathlib import Path
 
 import pytest
@@ -12,6 +11,7 @@ from codewhale.skills.places import SkillPlaces, project_texts
 from codewhale.skills.reading import FILE_LIMIT
 from codewhale.skills.store import SkillStore
 from codewhale.skills.switches import Switches
+from support.patience import Moment
 
 HEAD = "---\nname: {name}\ndescription: {says}\n---\n# Steps\nDo it.\n"
 
@@ -184,10 +184,10 @@ MERGED = "".join(f"a{n}: &a{n} {{<<: [{','.join([f'*a{n - 1}'] * 9)}]}}\n" for n
 )
 def test_a_hostile_head_is_done_with_at_once(head: str, tmp_path: Path, workspace: Path) -> None:
     put(tmp_path / ".agents/skills/x", f"---\n{head}\n---\nbody")
-    began = time.process_time()
+    began = Moment()
     found = skills(tmp_path).of(str(workspace))
     assert found.skills == () and "description" in found.problems[0]
-    assert time.process_time() - began < 3.0
+    assert not began.laboured
 
 
 def test_links_and_pipes_lead_nowhere(tmp_path: Path, workspace: Path) -> None:
@@ -234,9 +234,9 @@ def test_hostile_skills_are_left_out_at_once_with_the_reason(space: str, tmp_pat
     (top / "device").mkdir()
     os.symlink("/dev/zero", top / "device/SKILL.md")
     os.symlink(top, top / "loop")
-    began = time.process_time()
+    began = Moment()
     found = skills(tmp_path).of(str(workspace))
-    assert time.process_time() - began < 3.0
+    assert not began.laboured
     assert found.skills == () and len(found.problems) == len(texts) + 5
     assert all(line.isprintable() and "secret" not in line for line in found.problems)
     said = {line.split("/")[-2]: line for line in found.problems}

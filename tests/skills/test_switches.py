@@ -9,6 +9,7 @@ import pytest
 from codewhale.protocol.errors import ConfigError
 from codewhale.skills.model import Skill
 from codewhale.skills.switches import Off, Switches
+from support.patience import HANG
 
 PDF = Skill("pdf", "d", "p", "f", space="agents")
 
@@ -55,5 +56,5 @@ def test_two_processes_at_once_lose_nothing(home: Path) -> None:
         "for n in range(15): Switches(sys.argv[1]).change('disabled', f'{sys.argv[2]}{n}', off=True)\n"
     )
     running = [subprocess.Popen([sys.executable, "-c", program, home, who]) for who in "ab"]
-    assert [one.wait(60) for one in running] == [0, 0]
+    assert [one.wait(HANG) for one in running] == [0, 0]
     assert set(Switches(str(home)).read().disabled) == {f"{who}{n}" for who in "ab" for n in range(15)}

@@ -11,8 +11,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
+from support.patience import HANG
+
 BROWSERS = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "chrome")
-SECONDS = 60.0
+SECONDS = HANG
 KEYS = {"Enter": (13, "\r"), "Tab": (9, "\t")}  # their codes, and what they write
 COLUMNS, ROWS = 400, 200  # more than any window has
 # The page draws on a canvas, so what it was sent is read along, and an emulator says what stands there.

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from support.patience import HANG
+
 _PROGRAM = """
 import ctypes, os, sys
 os.chdir(sys.argv[1])
@@ -26,7 +28,7 @@ def while_flipping(root: Path, flips: int, attempt: Callable[[int], None]) -> tu
     done = tried = 0
     with subprocess.Popen(argv, stdout=subprocess.PIPE, text=True) as flipper:
         assert flipper.stdout is not None and flipper.stdout.readline() == "ready\n"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG
         while flipper.poll() is None:
             assert time.monotonic() < deadline
             tried += 1

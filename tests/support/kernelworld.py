@@ -19,6 +19,7 @@ from codewhale.process.confinement import CHOICE, sandbox
 from codewhale.rlm.model import Answered, KernelAsk
 from codewhale.rlm.process import KERNEL, Answer, KernelLost, KernelProcess
 from support.escapeworld import CANARY, World, as_ordinary
+from support.patience import HANG
 
 SECONDS = 4.0
 # Before each: where things are, and what makes an error of a system call's number and a success a finding.
@@ -211,7 +212,7 @@ class Attacked:
         found += [word for word in ("ESCAPED", CANARY) if word in told["text"]]
         if self.source.read_text() != "plain text\n" or self.source.stat().st_mode & 0o111:
             found.append("the source")
-        again = await self.run("print(6 * 7)")
+        again = await self.run("print(6 * 7)", HANG)
         if self.kernel is not None:
             await self.kernel.close()  # the next attack meets nothing of this one
             pid, started = self.kernel._process

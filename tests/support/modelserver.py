@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from support.loopserver import LoopServer
+from support.patience import HANG
 from support.wire import answer, delta, sse, stream
 
 
@@ -81,7 +82,7 @@ def running(server: ModelServer) -> Iterator[ModelServer]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(HANG)
     try:
         yield server
     finally:

@@ -5,6 +5,7 @@ import os
 import subprocess
 from pathlib import Path
 
+from support.patience import HANG
 from support.repos import IDENTITY, PLAIN, make_repo, raw_git
 
 # `$S` is the setting's text and `$P` the program that leaves the mark; evil, bare and hook make what holds them.
@@ -159,7 +160,7 @@ def person_looks(workspace: Path, mark: Path) -> str:
             if args[0] in ("look", "fetch", "commit") and not (folder / ".git").exists():
                 continue
             subprocess.run(
-                ["git", *IDENTITY, *args], cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, timeout=20,
+                ["git", *IDENTITY, *args], cwd=folder, capture_output=True, stdin=subprocess.DEVNULL, timeout=HANG,
                 env={**PLAIN, "HOME": os.devnull},
             )  # fmt: skip
             if mark.exists():

@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import codewhale
+from support.patience import HANG
 
 SOURCES = str(Path(codewhale.__file__).parent.parent)
-SECONDS = 60.0
+SECONDS = HANG
 # What Python itself heeds as it starts.
 STARTING = ("PYTHON", "LANG", "LC_", "LD_", "MALLOC")
 

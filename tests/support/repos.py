@@ -6,6 +6,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from support.patience import HANG
+
 IDENTITY = ("-c", "user.name=Test", "-c", "user.email=test@localhost", "-c", "init.defaultBranch=main")
 PLAIN = {"PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null"}
 
@@ -13,7 +15,7 @@ PLAIN = {"PATH": "/usr/local/bin:/usr/bin:/bin", "GIT_CONFIG_NOSYSTEM": "1", "GI
 def raw_git(folder: Path, *args: str, stdin: bytes = b"", check: bool = True) -> bytes:
     """Plain git, as a person would run it."""
     done = subprocess.run(
-        ["git", *IDENTITY, *args], cwd=folder, input=stdin, capture_output=True, check=False, timeout=20, env=PLAIN
+        ["git", *IDENTITY, *args], cwd=folder, input=stdin, capture_output=True, check=False, timeout=HANG, env=PLAIN
     )
     if check and done.returncode != 0:
         raise AssertionError((args, done.stderr))

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tools import CallContext
+from support.patience import HANG
 
 
 def context(workspace: Path, session: str = "one", progress: Callable[[str], None] = lambda line: None) -> CallContext:
@@ -28,7 +29,7 @@ def answers(*programs: str) -> bool:
     )
 
 
-async def eventually(condition: Callable[[], object], seconds: float = 5.0) -> None:
+async def eventually(condition: Callable[[], object], seconds: float = HANG) -> None:
     """Return as soon as the condition holds; fail when it does not in time."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -14,9 +14,10 @@ from codewhale.protocol.events import ApprovalAsked, CallFinished, Envelope, Eve
 from codewhale.protocol.ops import Answer, SendMessage
 from codewhale.protocol.stream import StreamEvent
 from codewhale.testing import Harness
+from support.patience import HANG
 
 E = TypeVar("E")
-SECONDS = 30.0
+SECONDS = HANG
 
 
 class DeltaProvider(ScriptedProvider):

@@ -54,6 +54,7 @@ from codewhale.session.session import Session
 from codewhale.session.store import SessionStore
 from codewhale.testing import FakeClock
 from codewhale.tools.base import Args, bound, gated, outlined, specs, tool
+from support.patience import Moment
 
 
 class Told(Args):
@@ -337,9 +338,9 @@ async def staged(
 
 
 async def until(condition: Callable[[], bool]) -> None:
-    """Return once the condition holds. Raises TimeoutError after 10 seconds."""
-    for _ in range(10_000):
-        if condition():
-            return
+    """Return once the condition holds. Raises TimeoutError."""
+    began = Moment()
+    while not condition():
+        if began.hung:
+            raise TimeoutError
         await asyncio.sleep(0.001)
-    raise TimeoutError

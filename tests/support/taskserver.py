@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from support.loopserver import LoopServer
+from support.patience import HANG
 from support.wire import answer, delta, sse, stream
 
 Turn = dict[str, Any]
@@ -101,7 +102,7 @@ def serving(tasks: Mapping[str, Sequence[Turn]]) -> Iterator[TaskServer]:
 
     thread = threading.Thread(target=lambda: loop.run_until_complete(serve()))
     thread.start()
-    assert ready.wait(30)
+    assert ready.wait(HANG)
     try:
         yield server
     finally:

@@ -19,7 +19,9 @@ from typing import Any
 
 import pyte
 
-SECONDS = 30.0
+from support.patience import HANG
+
+SECONDS = HANG
 # The program asks whether frames may be marked; marked they are, as most terminals allow.
 ASKED, FRAMES = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
 FRAME_END = b"\x1b[?2026l"
@@ -66,10 +68,10 @@ class Terminal:
     def __exit__(self, *gone: object) -> None:
         self.hang_up()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            self.child.wait(5)
+            self.child.wait(30)
         with contextlib.suppress(ProcessLookupError):
             os.killpg(self.child.pid, signal.SIGKILL)
-        self.child.wait(10)
+        self.child.wait(HANG)
 
     # ------------------------------------------------------------------ looking
 
@@ -147,7 +149,7 @@ class Terminal:
     def wait(self, seconds: float = SECONDS) -> int:
         """The exit code, when all that it printed has come. Raises subprocess.TimeoutExpired."""
         code = self.child.wait(seconds)
-        self._thread.join(1)  # a terminal that something else still holds open never ends
+        self._thread.join(10)  # a terminal that something else still holds open never ends
         return code
 
     # ------------------------------------------------------------------ inside

@@ -9,6 +9,7 @@ from typing import Any
 from codewhale.lib.clock import SystemClock
 from codewhale.protocol.events import Event
 from codewhale.session.store import SessionStore
+from support.patience import HANG
 from support.terminal import Terminal, environment
 
 PROGRAM = [sys.executable, "-m", "codewhale"]
@@ -41,14 +42,14 @@ class World:
 
     def until_drafted(self, text: str) -> None:
         """Wait until a draft of this text is on disk."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG
         while not any(text in path.read_text(errors="replace") for path in self.home.rglob("drafts/*.json")):
             assert time.monotonic() < deadline, sorted(map(str, self.home.rglob("*")))
             time.sleep(0.05)
 
     def until_recorded(self, kind: type[Event]) -> None:
         """Wait until an event of a kind is in the log."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + HANG
         while not any(isinstance(event, kind) for event in self.events()):
             assert time.monotonic() < deadline, self.events()
             time.sleep(0.05)

@@ -30,6 +30,7 @@ from codewhale.protocol.views import (
 from codewhale.testing import ProviderSettings
 from codewhale.tui.app import CodeWhaleApp
 from codewhale.tui.asking.card import Patience
+from support.patience import HANG
 from support.tuirecord import RecordedClient, envelopes, screen_text, until
 
 FOLDER = "/home/ada/shop"
@@ -67,7 +68,7 @@ class Stage(Struct):
         """What is on the screen."""
         return screen_text(self.app)
 
-    async def until(self, condition: Callable[[], Any] | str, seconds: float = 10.0) -> Any:
+    async def until(self, condition: Callable[[], Any] | str, seconds: float = HANG) -> Any:
         """Wait for a condition, or for words on the screen."""
         if isinstance(condition, str):
             words = condition

@@ -18,6 +18,7 @@ from codewhale.protocol.events import Envelope, Event, is_durable
 from codewhale.protocol.ops import Answer, CommandOutput, OpenSession, RunCommand
 from codewhale.protocol.requests import Op, Query
 from codewhale.tui.input import misses
+from support.patience import HANG
 
 SESSION = "s-recorded"
 BEGAN = "2026-03-02T09:00:00.000Z"
@@ -102,7 +103,7 @@ async def _answer(answer: Any, asked: Any) -> Any:
     return await found if asyncio.iscoroutine(found) else found
 
 
-async def until(pilot: Pilot[Any], condition: Callable[[], Any], seconds: float = 10.0) -> Any:
+async def until(pilot: Pilot[Any], condition: Callable[[], Any], seconds: float = HANG) -> Any:
     """Wait until a condition holds; its value. Raises AssertionError with what is on the screen when it never does."""
     deadline = time.monotonic() + seconds
     while not (value := condition()):

@@ -20,11 +20,12 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import OpenSession, SendMessage
 from codewhale.testing import collect
 from support.house import ROOT
+from support.patience import HANG
 from support.program import environment
 from support.weakserver import Message, Say, Seat, WeakServer
 
 FOLDER = ROOT / "tests" / "weakmodel"
-SECONDS = 60.0
+SECONDS = HANG
 DONE = "All done."
 _NOTES = "".join(f"line {number} of the notes{' MARK_NOTES' if number == 3 else ''}\n" for number in range(1, 31))
 SAMPLE = {

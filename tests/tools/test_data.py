@@ -1,5 +1,4 @@
 import asyncio
-import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +11,7 @@ from codewhale.tools.base import bound
 from codewhale.tools.data import DataTools
 from codewhale.workspace.files import Workspaces
 from support.calls import call, context, payload, refused
+from support.patience import Moment
 
 
 @pytest.fixture
@@ -100,10 +100,10 @@ def test_a_path_outside_is_refused(data: DataTools, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["[" + '{"":[]},' * 2_050_000 + "0]"], ids=["objects"])
 def test_data_that_a_parser_cannot_stand_is_given_up(data: DataTools, tmp_path: Path, text: str) -> None:
     (tmp_path / "data").write_text(text)
-    began = time.monotonic()
+    began = Moment()
     error = refused(data, "validate_data", {"path": "data"}, context(tmp_path))
     assert error.kind in ("timeout", "execution_failed") and "too large or nested too deeply" in str(error)
-    assert time.monotonic() - began < 40
+    assert not began.hung
 
 
 async def test_a_cancel_does_not_wait_for_the_parser(data: DataTools, tmp_path: Path) -> None:
@@ -111,8 +111,8 @@ async def test_a_cancel_does_not_wait_for_the_parser(data: DataTools, tmp_path: 
     tool = bound(data)["validate_data"]
     task = asyncio.ensure_future(tool.run(tool.args(path="a.toml"), context(tmp_path)))  # type: ignore[call-arg]
     await asyncio.sleep(0.5)
-    began = time.monotonic()
+    began = Moment()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 5
+    assert not began.hung

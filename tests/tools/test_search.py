@@ -1,7 +1,6 @@
 """grep_files, file_search and project_map: honest counts, workspace-relative paths, no way out and no hang."""
 
 import os
-import time
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ import pytest
 from codewhale.protocol.errors import ToolError
 from codewhale.tools.search import SearchTools
 from support.calls import call, context, refused
+from support.patience import Moment
 from support.repos import TRAPS, lay, make_repo, write
 
 
@@ -172,9 +172,9 @@ def test_a_pattern_that_is_none_is_explained_and_its_text_searched(
 @pytest.mark.slow
 def test_a_pattern_without_end_ends(workspace: Path) -> None:
     write(workspace, {"a.txt": "a" * 60 + "b\n"})
-    started = time.monotonic()
+    started = Moment()
     error = fix(workspace, "grep_files", {"pattern": "(a|aa)+$"}, kind="timeout")
-    assert error.field == "pattern" and "a.txt" in error.message and time.monotonic() - started < 25
+    assert error.field == "pattern" and "a.txt" in error.message and not started.hung
 
 
 @pytest.mark.parametrize(
@@ -362,13 +362,13 @@ def test_a_map_is_bounded_and_empty_folders_have_one(workspace: Path) -> None:
 )
 def test_no_pattern_holds_up_a_search(workspace: Path, pattern: str) -> None:
     write(workspace, {"a.txt": "a" * 200_000 + "!\nfine\n"})
-    began = time.monotonic()
+    began = Moment()
     try:
         result = call(SearchTools(), "grep_files", {"pattern": pattern}, context(workspace))
         assert result.ok
     except ToolError as error:
         assert error.kind in ("timeout", "invalid_input") and "pattern" in str(error)
-    assert time.monotonic() - began < 60
+    assert not began.hung
 
 
 def test_a_pattern_of_another_process_finds_the_same(workspace: Path) -> None:

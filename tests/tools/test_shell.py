@@ -1,7 +1,6 @@
 """The shell tools as a model meets them: contents, metadata, errors and their next calls."""
 
 import asyncio
-import time
 from pathlib import Path
 
 import msgspec
@@ -12,6 +11,7 @@ from codewhale.protocol.tools import CommandSubject, ToolResult
 from codewhale.services.jobs import JobInput
 from support.jobs import Shell
 from support.machine import HELD, MAKES_FILES
+from support.patience import Moment
 from support.running import eventually, pids, running
 
 COMMON = {
@@ -99,9 +99,9 @@ async def test_timeout_holds_in_the_background_too(shell: Shell) -> None:
 
 
 async def test_g1_ampersand_does_not_block_and_becomes_a_job(shell: Shell, workspace: Path) -> None:
-    began = time.monotonic()
+    began = Moment()
     result = await shell.call("exec_shell", command="sleep 600 & echo $! > left; echo started")
-    assert time.monotonic() - began < 1.5
+    assert not began.hung
     job = result.metadata["task_id"]
     assert result.ok and result.metadata["backgrounded"] and result.metadata["exit_code"] == 0
     assert "started" in result.content and "exec_shell_cancel" in result.content and job in result.content
@@ -114,11 +114,11 @@ async def test_g1_cancelling_the_call_is_quick_and_ends_the_tree(shell: Shell, w
     command = "(sleep 600 & echo $! > grand); echo $$ > main; sleep 600"
     task = asyncio.create_task(shell.call("exec_shell", command=command))
     await eventually(lambda: len(pids(workspace / "grand", workspace / "main")) == 2)
-    began = time.monotonic()
+    began = Moment()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - began < 1
+    assert not began.hung
     assert not any(running(pid) for pid in pids(workspace / "grand", workspace / "main"))
 
 

@@ -1,17 +1,20 @@
 """task_shell_start and task_shell_wait: long commands, and gates whose evidence is the job's own."""
 
+import asyncio
+import json
 import os
 from pathlib import Path
 
 import pytest
 
-from codewhale.protocol.tools import CommandSubject
+from codewhale.protocol.tools import CommandSubject, GateRun
 from codewhale.services.testruns.tree import tree_hash
 from support.jobs import SECRET, Shell
+from support.running import eventually
 
 RECORD = {
     "id", "gate", "command", "cwd", "exit_code", "status", "classification", "duration_ms", "summary", "log_path",
-    "recorded_at", "job_id", "task_id", "workspace_tree_sha256",
+    "recorded_at", "job_id", "task_id", "workspace_tree_sha256", "tree_before", "tree_after", "log_sha256",
 }  # fmt: skip
 
 
@@ -103,8 +106,60 @@ async def test_a_gate_of_a_running_job_is_not_recorded(shell: Shell) -> None:
     assert "No evidence" in result.content and "task_updates" not in result.metadata
 
 
+async def test_a_gate_that_runs_leaves_evidence_and_no_process(shell: Shell, workspace: Path) -> None:
+    (workspace / "a.txt").write_text("one\n")
+    result = await shell.call("task_gate_run", gate="test", command="cat a.txt; sleep 600 & echo left $! >&2")
+    record, tree = result.metadata["task_updates"]["gate"], (await tree_hash(str(workspace))).sha256
+    assert result.ok and (record["status"], record["exit_code"], record["classification"]) == ("passed", 0, "passed")
+    assert record["tree_before"] == record["tree_after"] == record["workspace_tree_sha256"] == tree
+    assert (
+        record["log_sha256"]
+        and Path(record["log_path"]).read_text()
+        == result.metadata["stdout_summary"] + (result.metadata["stderr_summary"])
+    )
+    pid = int(result.metadata["stderr_summary"].split()[1])
+    assert not os.path.exists(f"/proc/{pid}") and "left processes behind" in result.content
+    (update,) = [one for one in result.updates if isinstance(one, GateRun)]
+    assert update.gate.id == record["id"] and json.loads(result.content)["gate"] == record
+
+
+async def test_a_failed_gate_fails_and_import_and_report_are_no_port(shell: Shell) -> None:
+    said = "echo 'import app; from app import report'; echo 'E  assert 1 == 2'; exit 1"
+    result = await shell.call("task_gate_run", gate="test", command=said)
+    record = result.metadata["task_updates"]["gate"]
+    assert not result.ok and (record["status"], record["classification"]) == ("failed", "test_failure")
+    gone = await shell.call("task_gate_run", gate="custom", command="no-such-program-of-all")
+    assert gone.metadata["task_updates"]["gate"]["classification"] == "environment_or_tooling_failure"
+
+
+async def test_a_gate_that_outlives_its_time_leaves_its_whole_output(shell: Shell) -> None:
+    command = "echo $$; seq 1 20000; sleep 600 & sleep 600"
+    result = await shell.call("task_gate_run", gate="check", command=command, timeout_ms=3000)
+    record = result.metadata["task_updates"]["gate"]
+    assert not result.ok and record["status"] == record["classification"] == "timeout" and result.metadata["timed_out"]
+    lines = Path(record["log_path"]).read_text().splitlines()
+    assert lines[1:] == [str(number) for number in range(1, 20001)]
+    assert not any(f"/proc/{lines[0]}" in str(path) for path in Path("/proc").iterdir())
+
+
+async def test_a_gate_that_is_interrupted_leaves_its_evidence(shell: Shell) -> None:
+    running = asyncio.create_task(
+        shell.call("task_gate_run", gate="test", command="echo so far; touch begun; sleep 600")
+    )
+    await eventually((shell.workspace / "begun").exists, 60)
+    running.cancel()
+    with pytest.raises(asyncio.CancelledError) as stopped:
+        await running
+    (result,) = stopped.value.args
+    assert not result.ok and "so far" in result.content and result.metadata["status"] == "Killed"
+
+
 async def test_what_a_person_approves(shell: Shell) -> None:
     start, wait = shell.tools["task_shell_start"].decl, shell.tools["task_shell_wait"].decl
     args = shell.tools["task_shell_start"].args
     assert start.subjects(args(command="make", cwd="sub")) == (CommandSubject("make", "sub", True),)  # type: ignore[call-arg]
+    gate = shell.tools["task_gate_run"]
+    assert gate.decl.effects == ("executes",)
+    wanted = gate.args(gate="test", command="make test", cwd="sub")  # type: ignore[call-arg]
+    assert gate.subjects(wanted) == (CommandSubject("make test", "sub"),)
     assert start.effects == ("executes",) and wait.effects == ("reads",) and wait.polls

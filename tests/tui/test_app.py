@@ -433,7 +433,7 @@ async def test_what_was_said_goes_with_what_it_was_about(tmp_path: Path) -> None
         await stage.pilot.press("ctrl+c")
         await stage.until("stopping; ctrl+c again quits")
         stage.client.feed(TurnFinished(1, "interrupted"))
-        await stage.until(lambda: "ctrl+c again quits" not in stage.text, 3)
+        await stage.until(lambda: "ctrl+c again quits" not in stage.text)
 
 
 async def test_a_hint_about_nothing_goes_when_something_is_written(tmp_path: Path) -> None:
@@ -443,4 +443,4 @@ async def test_a_hint_about_nothing_goes_when_something_is_written(tmp_path: Pat
         await stage.pilot.press("escape")
         await stage.until("draft stashed")
         await stage.pilot.press("a")
-        await stage.until(lambda: "draft stashed" not in stage.text, 3)
+        await stage.until(lambda: "draft stashed" not in stage.text)

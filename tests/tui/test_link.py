@@ -14,6 +14,7 @@ from codewhale.protocol.events import Envelope, Notice, SessionOpened, TurnStart
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import CloseSession, Interrupt, OpenSession, SessionStatus
 from codewhale.tui.link import Link
+from support.patience import HANG
 from support.tuirecord import RecordedClient, envelopes, hosted, screen_text, until
 
 OPENING = OpenSession("/w")
@@ -65,7 +66,7 @@ class Door:
 
 async def when(condition: Callable[[], Any]) -> None:
     """Wait for a condition, at most ten seconds."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + HANG
     while not condition():
         assert time.monotonic() < deadline, "it never came about"
         await asyncio.sleep(0.002)

@@ -40,7 +40,7 @@ async def test_a_frame_comes_though_the_process_stands_still(monkeypatch: pytest
         for count in range(2, 6):
             source.count = count
             host.panel.wake()
-            await until(pilot, lambda count=count: f"block {count - 1}" in screen_text(host), 5)
+            await until(pilot, lambda count=count: f"block {count - 1}" in screen_text(host))
 
 
 async def test_what_is_called_off_or_has_lost_its_panel_is_not_done() -> None:

@@ -4,6 +4,7 @@ window that is closed in the middle of a turn."""
 import random
 
 from codewhale.protocol.events import CallStarted, MessageAdded, TurnFinished
+from support.patience import HANG
 from support.terminal import Terminal, environment
 from support.ttyworld import PROGRAM, World
 
@@ -41,9 +42,9 @@ def test_a_slow_line_shows_the_end_and_takes_keys(world: World) -> None:
     term = world.open(size=(80, 24), pace=9_600)
     term.type("go\r")
     term.type("meanwhile")
-    term.sees("Line 59", "meanwhile", seconds=60)
+    term.sees("Line 59", "meanwhile")
     term.type("\r")
-    text = term.sees("Second answer.", seconds=60)
+    text = term.sees("Second answer.")
     assert text.count("Second answer.") == 1
     before, after = repainted(term)
     assert before == after
@@ -93,7 +94,7 @@ def test_a_window_closed_in_a_turn_loses_nothing(world: World) -> None:
     term.type("half a thought")
     term.sees("half a thought")
     term.hang_up()
-    assert term.wait(20) in (0, 129)
+    assert term.wait(HANG) in (0, 129)
     events = world.events()
     assert any(isinstance(event, MessageAdded) and "Begun." in event.message.text for event in events)
     assert any(isinstance(event, CallStarted) for event in events)
@@ -114,7 +115,7 @@ def test_a_process_killed_in_a_turn_keeps_what_was_acknowledged(world: World) ->
     world.until_drafted("half a thought")
     world.until_recorded(CallStarted)
     term.child.kill()
-    term.wait(10)
+    term.wait(HANG)
     again = world.open("--continue")
     again.sees("Begun.", "half a thought", "outcome unknown")
     assert_sound(world)

@@ -9,6 +9,7 @@ import pyte
 from rich.cells import cell_len
 
 from codewhale.tui.terminal import BEHIND, Writer, cleared
+from support.patience import HANG
 
 
 class Slow(io.StringIO):
@@ -20,7 +21,7 @@ class Slow(io.StringIO):
 
     def write(self, text: str) -> int:
         """Wait, then take it."""
-        assert self.let.wait(10)
+        assert self.let.wait(HANG)
         return super().write(text)
 
 
@@ -34,7 +35,7 @@ def test_text_is_written_in_order_and_nobody_waits() -> None:
     writer.write("x" * (BEHIND + 1))
     assert writer.behind
     file.let.set()
-    assert drained.wait(10)
+    assert drained.wait(HANG)
     assert not writer.behind
     writer.write("end")
     writer.stop()
@@ -51,8 +52,8 @@ def test_a_terminal_that_is_gone_is_told_once() -> None:
     writer.start()
     for _ in range(50):
         writer.write("frame")
-    assert lost.acquire(timeout=10)
-    writer.join(10)
+    assert lost.acquire(timeout=HANG)
+    writer.join(HANG)
     writer.write("after")
     writer.stop()
     assert not lost.acquire(blocking=False)
@@ -68,7 +69,7 @@ def test_the_end_does_not_wait_for_a_terminal_for_ever() -> None:
     writer.stop(0.05)
     assert writer.is_alive()
     file.let.set()
-    writer.join(10)
+    writer.join(HANG)
 
 
 def test_a_row_that_comes_out_shorter_leaves_nothing_of_the_one_before() -> None:

@@ -16,6 +16,7 @@ pytest.importorskip("textual_serve")
 from aiohttp import ClientSession, CookieJar, WSMsgType, web
 
 from codewhale.tui.webserver import PageServer
+from support.patience import HANG
 from support.running import eventually
 
 TOKEN = "t0ken"
@@ -107,10 +108,10 @@ async def test_what_no_page_of_ours_sends_ends_that_page_alone(sent: str) -> Non
             pass
         odd, other = [await browser.ws_connect(f"{address}/ws") for _ in range(2)]
         await odd.send_str(sent)
-        assert (await odd.receive(timeout=20)).type in (WSMsgType.CLOSE, WSMsgType.CLOSED)
+        assert (await odd.receive(timeout=HANG)).type in (WSMsgType.CLOSE, WSMsgType.CLOSED)
         assert not other.closed
         await other.send_json(["ping", "still here"])
-        assert await other.receive_json(timeout=20) == ["pong", "still here"]
+        assert await other.receive_json(timeout=HANG) == ["pong", "still here"]
 
 
 async def test_a_program_that_does_not_quit_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -123,6 +124,6 @@ async def test_a_program_that_does_not_quit_is_ended(tmp_path: Path, monkeypatch
         async with browser.get(f"{address}/?token={TOKEN}"):
             pass
         await browser.ws_connect(f"{address}/ws")
-        await eventually(lambda: mark.exists() and bool(mark.read_text()), 20)
+        await eventually(lambda: mark.exists() and bool(mark.read_text()))
     with pytest.raises(ProcessLookupError):
         os.kill(int(mark.read_text()), 0)

@@ -4,7 +4,6 @@ import shutil
 import struct
 import subprocess
 import sys
-import time
 import zlib
 from pathlib import Path
 
@@ -13,6 +12,7 @@ import pytest
 from codewhale.protocol.errors import ToolError
 from codewhale.workspace.documents import ImageFacts, by_program, clean, image_facts, pdf_text
 from support.minipdf import pdf
+from support.patience import HANG, Moment
 
 JPEG = b"\xff\xd8\xff\xe0\x00\x04ab\xff\xc0\x00\x11\x08" + struct.pack(">HH", 30, 40) + bytes(12)
 
@@ -89,27 +89,27 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 def test_a_document_that_unpacks_to_gigabytes_is_given_up(tmp_path: Path, bomb: str) -> None:
     document = tmp_path / "bomb.pdf"
     document.write_bytes(BOMBS[bomb]())
-    began = time.monotonic()
+    began = Moment()
     argv = [sys.executable, "-c", READER, str(document)]
-    ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=100)
+    ended = subprocess.run(argv, capture_output=True, text=True, check=True, timeout=HANG)
     outcome, peak = ended.stdout.split()
     assert outcome in ("read", "timeout", "execution_failed")
-    assert time.monotonic() - began < 60
+    assert not began.hung
     assert int(peak) <= 700 << 10
 
 
 async def test_a_document_that_claims_two_billion_pages_is_done_with() -> None:
     data = packed(b"BT /F1 9 Tf (one) Tj ET", 2_000_000_000)
-    began = time.monotonic()
+    began = Moment()
     try:
         await pdf_text("many.pdf", data, 1, 0)
     except ToolError as error:
         assert error.kind in ("timeout", "execution_failed")
-    assert time.monotonic() - began < 40
+    assert not began.hung
 
 
 def test_a_picture_of_empty_segments_is_done_with() -> None:
-    began = time.process_time()
+    began = Moment()
     assert image_facts(b"\xff\xd8" + b"\xff\xe0\x00\x02" * 4_000_000) == ImageFacts("image/jpeg")
     assert image_facts(b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR" + struct.pack(">II", 2**31, 2**31)) is not None
-    assert time.process_time() - began < 1
+    assert not began.laboured

@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import time
 from pathlib import Path
 
 import pytest
@@ -11,6 +10,7 @@ import pytest
 from codewhale.workspace.ignore import IgnoreRules
 from codewhale.workspace.walk import Walker
 from support.ignoretrees import Verdicts, judge
+from support.patience import Moment
 from support.repos import raw_git, write
 from support.suites import suites
 
@@ -101,11 +101,11 @@ async def test_random_trees_and_rules_are_judged_as_by_git(tmp_path: Path) -> No
 async def test_a_hostile_rule_file_ends_a_walk_in_its_time(workspace: Path) -> None:
     hostile = "".join(f"[!{chr(97 + number % 26)}]*{'*?' * 30}{number}*z\n" for number in range(15_000))
     write(workspace, {".gitignore": hostile, **{f"{'a' * 200}{number}": "" for number in range(300)}})
-    began = time.monotonic()
+    began = Moment()
     assert (await Walker(str(workspace), seconds=0.5).files()).truncated
     with pytest.raises(TimeoutError):
         await Walker(str(workspace), seconds=0.5).entries()
-    assert time.monotonic() - began < 30
+    assert not began.hung
 
 
 async def test_a_rule_file_counts_up_to_its_first_mebibyte(workspace: Path) -> None:

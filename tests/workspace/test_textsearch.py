@@ -2,7 +2,6 @@
 
 import asyncio
 import random
-import time
 from pathlib import Path
 
 import pytest
@@ -10,6 +9,7 @@ import pytest
 from codewhale.process.programs import find_program
 from codewhale.workspace.textsearch import PatternTooSlow, TextMatches, TextQuery, portable, search
 from codewhale.workspace.walk import Walker
+from support.patience import Moment
 from support.repos import write
 
 needs_rg = pytest.mark.skipif(find_program("rg") is None, reason="ripgrep is not installed")
@@ -123,19 +123,19 @@ async def test_a_search_can_be_cancelled(workspace: Path) -> None:
     files = (await Walker(str(workspace)).files()).files
     task = asyncio.create_task(search(str(workspace), files, TextQuery("(a|aa)+$"), seconds=30, rg=None))
     await asyncio.sleep(0)
-    started = time.monotonic()
+    started = Moment()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - started < 1
+    assert not started.hung
 
 
 async def test_a_pattern_that_is_made_ready_for_minutes_is_given_up(workspace: Path) -> None:
     write(workspace, {"a.txt": "[" * 20_000})
-    started = time.monotonic()
+    started = Moment()
     with pytest.raises(PatternTooSlow):
         await search(str(workspace), ["a.txt"], TextQuery("a" * 9_000), seconds=0.5, rg=None)
-    assert time.monotonic() - started < 20
+    assert not started.hung
 
 
 async def test_when_the_time_is_up_it_says_so(workspace: Path) -> None:

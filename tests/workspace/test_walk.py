@@ -2,13 +2,13 @@
 
 import json
 import os
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from codewhale.workspace.walk import Walker
+from support.patience import Moment
 from support.repos import TRAPS, commit, lay, make_repo, raw_git, write
 
 
@@ -127,9 +127,9 @@ async def test_bounds_are_met_and_told(tree: Path) -> None:
     write(tree, {f"many/{n}.py": "" for n in range(2000)})
     listing = await Walker(str(tree), limit=600).files()
     assert listing.truncated and 0 < len(listing.files) < 1200
-    started = time.monotonic()
+    started = Moment()
     listing = await Walker(str(tree), seconds=0.0).files()
-    assert listing.truncated and time.monotonic() - started < 2
+    assert listing.truncated and not started.hung
 
 
 async def test_folders_to_skip_are_not_entered(tree: Path) -> None:

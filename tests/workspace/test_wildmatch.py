@@ -1,7 +1,6 @@
 """Ignore patterns match what git's do, byte for byte, and none takes long."""
 
 import subprocess
-import time
 from pathlib import Path
 
 import pytest
@@ -9,6 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codewhale.workspace.ignore import IgnoreRules, WildPattern, literal_length
+from support.patience import Moment
 from support.repos import raw_git
 
 SLOW = [
@@ -39,22 +39,22 @@ PIECES = st.lists(
 
 @pytest.mark.parametrize("pattern", SLOW, ids=lambda pattern: f"{pattern[:12]!r}x{len(pattern)}")
 def test_no_pattern_takes_long(pattern: bytes) -> None:
-    began = time.process_time()
+    began = Moment()
     rules = IgnoreRules().adding("", pattern + b"\n")
     for path in ("a" * 250, "/".join(["a" * 200] * 18), "/".join("a" * 100)):
         rules.ignores(path, False)
-    assert time.process_time() - began < 5.0
+    assert not began.laboured
 
 
 def test_thousands_of_rules_are_asked_quickly() -> None:
     lines = [b"/out/gen%d/" % number for number in range(9_000)] + [b"*.e%d" % number for number in range(9_000)]
-    began = time.process_time()
+    began = Moment()
     rules = IgnoreRules().adding("", b"\n".join(lines))
     assert [rules.ignores(f"src/a{number}.e{number}", False) for number in range(10_000)] == [True] * 9_000 + [
         False
     ] * 1_000
     assert rules.ignores("out/gen7", True) and not rules.ignores("out/gen7", False)
-    assert time.process_time() - began < 5.0
+    assert not began.laboured
 
 
 def test_rules_give_up_when_the_time_is_spent() -> None:

@@ -29,6 +29,7 @@ from codewhale.protocol.events import (
     Event,
     FactProposed,
     FileChanged,
+    GateRecorded,
     ListChanged,
     ProgressShown,
 )
@@ -38,6 +39,7 @@ from codewhale.protocol.tools import (
     CallContext,
     Effect,
     FactWaits,
+    GateRun,
     ListUpdate,
     NotRun,
     Origin,
@@ -254,6 +256,7 @@ class ToolCallRunner:
         follow: list[Event] = [FileChanged(call.id, change) for change in result.changes]
         follow += [ListChanged(one.kind, one.items, one.explanation) for one in _updates(result, ListUpdate)]
         follow += [FactProposed(one.id, one.text, one.scope, one.origin) for one in _updates(result, FactWaits)]
+        follow += [GateRecorded(one.gate, call.id) for one in _updates(result, GateRun)]
         names = [name for update in _updates(result, ToolsShown) for name in update.names]
         shown = [spec for name in names if (spec := self._toolbox.spec(name)) is not None]
         follow += activation(session, shown)

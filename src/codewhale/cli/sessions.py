@@ -120,10 +120,15 @@ def _show(home: str, args: argparse.Namespace) -> int:
         for envelope in events:
             put(envelope_line(envelope) + "\n")
         return 0
-    for envelope in events:
-        for message in messages([envelope.event]) if args.messages else ():
+    if args.messages:
+        for message in messages(envelope.event for envelope in events):
             put(object_line(message) + "\n")
-        put("" if args.messages else read_aloud(envelope.event))
+        return 0
+    from codewhale.app.receipts import receipt_now
+    from codewhale.display.lines import receipt_text
+
+    log = [envelope.event for envelope in events]
+    put("".join(read_aloud(event) for event in log) + receipt_text(receipt_now(log)))
     return 0
 
 

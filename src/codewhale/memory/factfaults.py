@@ -106,27 +106,38 @@ def with_own_id(page: FactPage, item: FactLines) -> None:
 
 def near_repeats(facts: Sequence[Fact]) -> Iterator[tuple[Fact, Fact]]:
     """Pairs that say the same but for order, small words, one letter or one word."""
-    known = defaultdict[frozenset[str], list[tuple[Fact, str]]](list)
+    known = defaultdict[tuple[frozenset[str], str], list[tuple[Fact, str]]](list)
     for fact in facts:
         words = frozenset(_stem(word) for word in _WORD.findall(fact.text.casefold()) if word not in _IDLE)
         if len(words) < _FEWEST_WORDS:
             words |= {" ".join(_WORD.findall(fact.text.casefold()))}
-        near = [(other, "", extra) for other, extra in known[words]]
-        for word in words if len(words) > _FEWEST_WORDS else ():
-            rest = words - {word}
-            near += [(other, word, extra) for other, extra in known[rest]]
-            known[rest].append((fact, word))
-        known[words].append((fact, ""))
-        match = next((other for other, left, right in near if _alike(left, right)), None)
+        places = [((words, ""), "")]
+        if len(words) > _FEWEST_WORDS:
+            places += [((words - {word}, part), word) for word in filter(_long, words) for part in _parts(word)]
+        near = (other for place, word in places for other, extra in known[place] if _alike(word, extra))
+        match = next(near, None)
+        for place, word in places:
+            known[place].append((fact, word))
         if match is not None:
             yield match, fact
+
+
+def _long(word: str) -> bool:
+    """Whether a word is long enough that another one, a letter away, is a slip and no other word."""
+    return len(word) >= 6 and word.isalpha()
+
+
+def _parts(word: str) -> set[str]:
+    """A word, and what is left of it without one letter: two words that are a letter apart have one of these in
+    common, so that facts need not be compared one by one."""
+    return {word, *(word[:at] + word[at + 1 :] for at in range(len(word)))}
 
 
 def _alike(left: str, right: str) -> bool:
     """Whether two facts say the same that differ in these words, "" for none."""
     if not left and not right:
         return True
-    if not (left.isalpha() and right.isalpha()) or min(len(left), len(right)) < 6:
+    if not (_long(left) and _long(right)):
         return False
     at = next(
         (at for at, (one, other) in enumerate(zip(left, right, strict=False)) if one != other),

@@ -13,6 +13,7 @@ from codewhale.protocol.blocks import Block
 from codewhale.protocol.decisions import BlockingClause, Offer, Rule
 from codewhale.protocol.eventbase import EventBase
 from codewhale.protocol.files import FileChange
+from codewhale.protocol.gates import GateRecord
 from codewhale.protocol.handles import VarHandle
 from codewhale.protocol.messages import Image, Message, ResultPart
 from codewhale.protocol.modelevents import (
@@ -499,6 +500,13 @@ class ListChanged(EventBase, frozen=True):
     explanation: str = ""
 
 
+class GateRecorded(EventBase, frozen=True):
+    """A gate has ended, in this session's work; `call_id` is the call that ran or recorded it."""
+
+    gate: GateRecord
+    call_id: str = ""
+
+
 class Notice(EventBase, frozen=True):
     """One line for the person; `level` is info, warning or error."""
 
@@ -576,6 +584,7 @@ Durable = (
     | QueueKept | AnswerStreamed | SkillActivated | SkillReleased | FactProposed | FactDecided | TextForgotten
     | SourceRead
     | ValueKept
+    | GateRecorded
 )  # fmt: skip
 Ephemeral = (
     TextStreamed | ReasoningStreamed | CallStreamed | AnswerMoved | CallProgress | JobOutput | ChildProgress

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from codewhale.protocol.blocks import Block
 from codewhale.protocol.files import FileChange
+from codewhale.protocol.gates import GateRecord
 from codewhale.protocol.messages import Image
 from codewhale.protocol.modes import Mode
 
@@ -176,7 +177,13 @@ class FactWaits(Struct, frozen=True, tag=True):
     origin: str = ""
 
 
-Update = ListUpdate | SkillLoaded | ToolsShown | NotRun | OutputKept | SandboxRefusal | FactWaits
+class GateRun(Struct, frozen=True, tag=True):
+    """The call ran a gate, or recorded a job as one."""
+
+    gate: GateRecord
+
+
+Update = ListUpdate | SkillLoaded | ToolsShown | NotRun | OutputKept | SandboxRefusal | FactWaits | GateRun
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):

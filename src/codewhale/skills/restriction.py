@@ -36,7 +36,7 @@ FOREIGN = {
     "Write": ("write_file",),
 }
 # The tools that run command lines, whose pattern is one of commands.
-COMMANDS = frozenset(("exec_shell", "task_shell_start"))
+COMMANDS = frozenset(("exec_shell", "task_gate_run", "task_shell_start"))
 # That runs a project's own tests; run_verifiers runs any program that a call names.
 TESTS = "run_tests"
 _MOST = 200

@@ -1,7 +1,6 @@
 """What is wrong with outgoing messages is told by its place; what is right passes, and is read once."""
 
 import json
-import time
 from typing import Any
 
 import pytest
@@ -165,10 +164,7 @@ def test_a_fault_stays() -> None:
 def test_a_long_conversation_is_read_once() -> None:
     validator, text = Validator("openai-chat", {}), bytearray(wire(user()))
     step = [asks(call("c%d")), {**result("c%d"), "content": "x" * 2000}]
-    begun, halfway = time.process_time(), 0.0
-    for number in range(2000):
+    for number in range(200):
         text += b"," + wire(*step).replace(b"c%d", b"c%d" % number)
         assert validator.fault(text) == ""
-        if number == 999:
-            halfway = time.process_time() - begun
-    assert time.process_time() - begun < 4 * halfway + 0.1
+        text[:] = b"?" * len(text)  # what was read is not looked at again

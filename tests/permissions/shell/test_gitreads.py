@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.permissions.shell.reads import look_anew, why_more
+from support.patience import HANG
 
 COMMANDS = ("status", "diff", "log", "show")
 
@@ -38,7 +39,9 @@ def repository(folder: Path) -> Path:
 def fires(folder: Path, mark: Path) -> bool:
     """Whether one of the commands that read starts what was planted, which leaves a mark."""
     for command in (["status"], ["diff"], ["log", "-p", "-1"], ["show"], ["describe", "--always", "--dirty"]):
-        subprocess.run(["git", "-C", str(folder), *command], capture_output=True, timeout=20, stdin=subprocess.DEVNULL)
+        subprocess.run(
+            ["git", "-C", str(folder), *command], capture_output=True, timeout=HANG, stdin=subprocess.DEVNULL
+        )
     return mark.exists()
 
 

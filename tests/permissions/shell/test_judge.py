@@ -11,6 +11,7 @@ import msgspec
 import pytest
 
 from codewhale.permissions.shell.judge import ShellContext, analyse
+from support.patience import HANG
 from support.shelllines import HERE, Jail, kept, named, spoiled, suite, table
 
 
@@ -118,7 +119,7 @@ def test_what_was_judged_before_changes_no_judgement() -> None:
     judged = [msgspec.to_builtins(analyse(line, ShellContext(place, place, HERE.home))) for line, place in pairs]
     backwards = subprocess.run(
         [sys.executable, "-c", _BACKWARDS, HERE.home],
-        input=msgspec.json.encode(pairs), stdout=subprocess.PIPE, check=True, timeout=60,
+        input=msgspec.json.encode(pairs), stdout=subprocess.PIPE, check=True, timeout=HANG,
     )  # fmt: skip
     assert msgspec.json.decode(backwards.stdout) == msgspec.json.decode(msgspec.json.encode(judged))
 

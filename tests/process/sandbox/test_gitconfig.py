@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.process.sandbox.gitfiles import entries, named_files, steering, steers
+from support.patience import HANG
 
 TEXTS = (
     "[core]\n\tbare = false\n",
@@ -37,7 +38,7 @@ STEERING = (
 def test_it_is_read_as_git_reads_it(text: str, tmp_path: Path) -> None:
     file = tmp_path / "config"
     file.write_bytes(text.encode())
-    told = subprocess.run(["git", "config", "-z", "-l", "-f", str(file)], capture_output=True, check=True, timeout=20)
+    told = subprocess.run(["git", "config", "-z", "-l", "-f", str(file)], capture_output=True, check=True, timeout=HANG)
     rows = [row.partition("\n")[::2] for row in told.stdout.decode().split("\0") if row]
     expected = [
         (name, value if "\n" in row else "true")
@@ -49,7 +50,7 @@ def test_it_is_read_as_git_reads_it(text: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", BROKEN)
 def test_what_git_refuses_steers_it(text: str, tmp_path: Path) -> None:
     (tmp_path / "config").write_text(text)
-    assert subprocess.run(["git", "config", "-l", "-f", str(tmp_path / "config")], timeout=20).returncode != 0
+    assert subprocess.run(["git", "config", "-l", "-f", str(tmp_path / "config")], timeout=HANG).returncode != 0
     assert steering(text.encode())
 
 

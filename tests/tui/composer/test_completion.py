@@ -12,6 +12,7 @@ from codewhale.protocol.ops import NoteFile
 from codewhale.protocol.views import Choice, CommandRow, CompleteCommand, FileMatch, FindFiles, ListCommands
 from codewhale.tui.composer.completion import MOST_ROWS, CompletionRows, CompletionSearch, wanted
 from support.composing import desk
+from support.patience import HANG
 from support.tuirecord import screen_text
 
 
@@ -73,7 +74,7 @@ class Asked:
         """What is offered for a text."""
         self._grown.clear()
         self.completer.look(text, len(text))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(HANG):
             await self._grown.wait()
         found = self.shown[-1]
         return [row.insert for row in found.rows] if found else []
@@ -209,5 +210,5 @@ async def test_a_dollar_offers_no_name_that_it_cannot_call() -> None:
     search = CompletionSearch(ask, shown.put_nowait)
     search.session = "s"
     search.look("use $de", 7)
-    rows = await asyncio.wait_for(shown.get(), 30)
+    rows = await asyncio.wait_for(shown.get(), HANG)
     assert rows is not None and [row.insert for row in rows.rows] == ["$deploy ", "$gh:dev "]

@@ -7,6 +7,7 @@ import sys
 import time
 from pathlib import Path
 
+from support.patience import HANG
 from support.program import scripted
 from support.terminal import Terminal, environment
 
@@ -28,7 +29,7 @@ def test_a_paste_is_text_and_a_kill_loses_nothing_of_it(tmp_path: Path) -> None:
         raw = bytes(terminal.raw)
         assert b"\x1b]0;owned" not in raw and re.search(rb"\x1b\[31mred", raw) is None
         os.kill(terminal.child.pid, signal.SIGKILL)
-        terminal.child.wait(10)
+        terminal.child.wait(HANG)
     with Terminal(COMMAND, environ, cwd=tmp_path, size=(80, 24)) as terminal:
         terminal.sees("red text", "and its end你好", "draft restored")
         terminal.type("\r")

@@ -9,6 +9,7 @@ from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import ConnectProvider
 from codewhale.protocol.views import CheckEndpoint, EndpointView, FindLocal, ListProviders
 from codewhale.tui.screens.context import Connected, ShowLine
+from support.patience import HANG
 from support.tuirecord import until
 from support.tuiscreens import HOSTILE, SESSION, model, opened, provider
 
@@ -235,7 +236,7 @@ async def test_a_server_that_is_still_asked_can_be_left() -> None:
         await stage.press("enter")
         await stage.type("slow:1")
         await stage.press("enter")
-        await asyncio.wait_for(asked.wait(), 30)
+        await asyncio.wait_for(asked.wait(), HANG)
         await stage.shown("Asking the server")
         await stage.press("escape")
         await stage.shown("ollama", "Try the demo")

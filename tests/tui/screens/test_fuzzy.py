@@ -1,10 +1,9 @@
 """Finding by a few letters."""
 
-import time
-
 import pytest
 
 from codewhale.tui.rows import Item, find, ranked
+from support.patience import Moment
 
 
 @pytest.mark.parametrize(
@@ -48,8 +47,8 @@ def test_the_best_comes_first_in_its_group() -> None:
 
 
 def test_it_takes_no_longer_for_what_nearly_fits_everywhere() -> None:
-    began = time.process_time()
+    began = Moment()
     for _ in range(100):
         assert find("a" * 50 + "b", "a" * 400) is None
         assert find("abababababab", "ab" * 200) is not None
-    assert time.process_time() - began < 2
+    assert not began.laboured

@@ -15,8 +15,8 @@ _SPINNER = "◐◓◑◒"
 VERBS = {
     "edit": ("apply_patch", "edit_file", "write_file", "fim_edit"),
     "run": (
-        "exec_shell", "task_shell_start", "git_diff", "git_log", "git_show", "git_status", "git_blame", "diagnostics",
-        "!",
+        "exec_shell", "task_gate_run", "task_shell_start", "git_diff", "git_log", "git_show", "git_status", "git_blame",
+        "diagnostics", "!",
     ),
     "tests": ("run_tests",),
     "checks": ("run_verifiers",),

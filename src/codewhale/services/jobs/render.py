@@ -2,15 +2,17 @@
 from the job, nothing from what a model says of it."""
 
 import re
-from typing import Any, Literal
+from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from codewhale.lib.ids import short_id
 from codewhale.lib.text import one_line
 from codewhale.process.denial import Denial, denial
 from codewhale.protocol.blocks import TerminalBlock
 from codewhale.protocol.errors import Corrected, ToolError
+from codewhale.protocol.gates import GateKind, GateRecord
 from codewhale.protocol.tools import SandboxRefusal, ToolResult
 from codewhale.services.jobs.job import STALE, JobReading, JobSpec, JobView
 from codewhale.services.jobs.service import ShellJobs
@@ -149,7 +151,6 @@ def unknown_job(jobs: ShellJobs, session: str, job_id: str) -> ToolError:
     )
 
 
-GateKind = Literal["fmt", "check", "clippy", "test", "custom"]
 EVIDENCE_SUMMARY = 900
 _PORT = re.compile(
     r"address already in use|EADDRINUSE|port (?:\d+ )?(?:is )?already (?:allocated|in use|taken)|bind\(\) failed",
@@ -168,41 +169,26 @@ _TOOLING = re.compile(
 _OF_GATE = {"fmt": "lint_failure", "clippy": "lint_failure", "check": "compile_error", "test": "test_failure"}
 
 
-class GateRecord(Struct, frozen=True):
-    """What a gate came to. `status` is passed, failed or timeout; `task_id` is the durable task it belongs to, None
-    without one; `workspace_tree_sha256` the hash of the workspace when it was the same before and after, None when it
-    is not known or changed meanwhile; `log_path` the whole output, None when it was not kept."""
-
-    id: str
-    gate: GateKind
-    command: str
-    cwd: str
-    exit_code: int | None
-    status: str
-    classification: str
-    duration_ms: int
-    summary: str
-    log_path: str | None
-    recorded_at: str
-    job_id: str
-    task_id: str | None
-    workspace_tree_sha256: str | None
-
-
 class GateContext(Struct, frozen=True):
-    """What evidence is bound to: the workspace's hash as it is now ("" for none), the time (RFC 3339), the log; and
-    what the output says of tests, with how many failed (0 where it says nothing)."""
+    """What evidence is bound to: the workspace's hash as it is now ("" for none), the time (RFC 3339), the log with its
+    hash; what the output says of tests, with how many failed (0 where it says nothing); and how many processes outlived
+    the command and were ended."""
 
     tree: str
     at: str
     log_path: str | None
     tests: str = ""
     failed: int = 0
+    log_sha256: str = ""
+    ended: int = 0
 
 
 def gate_record(gate: GateKind, reading: JobReading, spec: JobSpec, around: GateContext) -> GateRecord:
     """The evidence of a job that ended; `reading` is the whole of it."""
     job = reading.job
+    if around.ended and job.exit_code is not None:
+        reading = replace(reading, job=replace(job, status="Failed" if job.exit_code else "Completed"))
+        job = reading.job
     status = {"Completed": "passed", "TimedOut": "timeout"}.get(job.status, "failed")
     return GateRecord(
         id=short_id("gate"),
@@ -219,6 +205,9 @@ def gate_record(gate: GateKind, reading: JobReading, spec: JobSpec, around: Gate
         job_id=job.id,
         task_id=job.task_id or None,
         workspace_tree_sha256=around.tree if around.tree and around.tree == spec.tree else None,
+        tree_before=spec.tree,
+        tree_after=around.tree,
+        log_sha256=around.log_sha256,
     )
 
 

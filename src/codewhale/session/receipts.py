@@ -1,0 +1,31 @@
+"""What of a session's work was verified, by its log and the files as they are now; and what was only claimed."""
+
+from collections.abc import Iterable
+
+from codewhale.protocol.events import Event, GateRecorded, ListChanged, SessionOpened, TurnFinished
+from codewhale.protocol.gates import CheckedGate, GateRecord, WorkReceipt, standing
+
+MOST_GATES, MOST_CLAIMS = 200, 50
+
+
+def receipt(events: Iterable[Event], tree: str) -> WorkReceipt:
+    """The receipt of a log, oldest gate first; `tree` is the hash of its workspace now, "" where that is not known."""
+    gates, done, workspace, answer = list[GateRecord](), dict[str, None](), "", ""
+    for event in events:
+        match event:
+            case SessionOpened():
+                workspace = event.workspace
+            case GateRecorded(gate=gate):
+                gates.append(gate)
+            case ListChanged(items=items):
+                steps = [str(item.get("content") or item.get("step")) for item in items if _is_done(item)]
+                done = dict.fromkeys(steps)
+            case TurnFinished(status="done", result=result):
+                answer = str(result.get("answer") or "")
+    checked = tuple(CheckedGate(gate, standing(gate, tree)) for gate in gates[-MOST_GATES:])
+    claimed = [*done, *([answer.strip()] if answer.strip() else [])]
+    return WorkReceipt(workspace, tree, checked, tuple(claimed[-MOST_CLAIMS:]))
+
+
+def _is_done(item: dict[str, object]) -> bool:
+    return item.get("status") == "completed"

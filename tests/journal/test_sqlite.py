@@ -1,0 +1,142 @@
+"""The journal's file: who may open it, what becomes of a damaged one, and many processes at once."""
+
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from codewhale.journal import SqliteJournal
+from codewhale.journal.database import VERSION
+from codewhale.journal.model import JournalDamaged, JournalUnavailable, NewRun
+from codewhale.journal.place import file_system
+
+CLAIMER = """
+import sys
+from codewhale.journal import SqliteJournal
+journal = SqliteJournal(sys.argv[1])
+print("open", flush=True)
+while (taken := journal.runs.claim("task", sys.argv[2], 600)) is not None:
+    journal.ledger.intend(taken[1], "call", {})
+    journal.runs.end(taken[1], "completed", {"by": sys.argv[2]})
+    print(taken[0].id, flush=True)
+"""
+
+
+def filled(home: Path, count: int = 60) -> None:
+    journal = SqliteJournal(str(home))
+    for number in range(count):
+        journal.runs.add(NewRun(f"task_{number:04}", "task", {"prompt": f"number {number} " * 30}))
+    journal.close()
+
+
+def test_three_processes_claim_each_run_once(tmp_path: Path) -> None:
+    filled(tmp_path)
+    command = [sys.executable, "-c", CLAIMER, str(tmp_path)]
+    started = [subprocess.Popen([*command, f"w{one}"], stdout=subprocess.PIPE, text=True) for one in range(3)]
+    done = [line for one in started for line in one.communicate(timeout=120)[0].split() if line != "open"]
+    assert [one.returncode for one in started] == [0, 0, 0]
+    assert sorted(done) == [f"task_{number:04}" for number in range(60)]
+
+
+def test_what_was_on_disk_survives_a_kill(tmp_path: Path) -> None:
+    filled(tmp_path)
+    started = subprocess.Popen([sys.executable, "-c", CLAIMER, str(tmp_path), "w"], stdout=subprocess.PIPE, text=True)
+    assert started.stdout is not None
+    done = [started.stdout.readline().strip() for _ in range(8)][1:]
+    started.send_signal(signal.SIGKILL)
+    started.communicate(timeout=60)
+    journal = SqliteJournal(str(tmp_path))
+    assert journal.doubt == "unclean"
+    ended = {run.id for run in journal.runs.rows("task", ("completed",), 100)}
+    assert set(done) <= ended and sum(journal.runs.counts("task").values()) == 60
+    journal.trusted()
+    journal.close()
+    again = SqliteJournal(str(tmp_path))
+    assert again.doubt == ""
+    again.close()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_damaged_file_opens_or_is_set_aside(tmp_path: Path, seed: int) -> None:
+    filled(tmp_path)
+    dice, path = random.Random(seed), tmp_path / "journal" / "journal.sqlite3"
+    data = bytearray(path.read_bytes())
+    if seed % 2:
+        del data[dice.randrange(len(data)) :]
+    else:
+        for _ in range(dice.choice((1, 40))):
+            data[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
+    path.write_bytes(data)
+    journal = SqliteJournal(str(tmp_path))
+    assert journal.doubt
+    runs = journal.runs.rows("task")
+    if journal.doubt.startswith("damaged"):
+        aside = Path(journal.doubt.removeprefix("damaged: "))
+        assert runs == () and (aside / path.name).read_bytes() == bytes(data)
+    else:
+        assert all(run.data["prompt"] == f"number {int(run.id[5:])} " * 30 for run in runs)
+    journal.runs.add(NewRun("after", "task"))
+    journal.close()
+
+
+def test_a_file_is_not_set_aside_under_another_process(tmp_path: Path) -> None:
+    filled(tmp_path)
+    one, other = SqliteJournal(str(tmp_path)), SqliteJournal(str(tmp_path))
+    with pytest.raises(JournalDamaged, match="other"):
+        one.renew()
+    other.close()
+    assert os.path.isdir(one.renew()) and one.runs.rows("task") == ()
+    one.close()
+
+
+def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:
+    filled(tmp_path, 1)
+    path = tmp_path / "journal" / "journal.sqlite3"
+    journal = SqliteJournal(str(tmp_path))
+    with journal._database.write() as base:
+        base.execute(f"PRAGMA user_version = {VERSION + 1}")
+    journal.close()
+    before = path.read_bytes()
+    with pytest.raises(JournalUnavailable, match="newer"):
+        SqliteJournal(str(tmp_path))
+    assert path.read_bytes() == before
+
+
+def test_a_network_file_system_is_refused_with_the_reason(tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    share = tmp_path / "a share"
+    share.mkdir()
+    named = str(share).replace(" ", "\\040")
+    mounts.write_text(
+        "1 0 0:1 / / rw - ext4 /dev/x rw\n"
+        f"2 1 0:2 / {named} rw,relatime shared:1 - nfs4 server:/x rw\n"
+        f"3 1 0:3 / {named}more rw - tmpfs tmpfs rw\n"
+    )
+    assert file_system(str(share / "home"), str(mounts)) == "nfs4"
+    assert file_system(str(tmp_path), str(mounts)) == "ext4"
+    with pytest.raises(JournalUnavailable, match=r"network file system \(nfs4\).*CODEWHALE_HOME"):
+        SqliteJournal(str(share / "home"), mounts=str(mounts))
+    assert not (share / "home").exists()
+    SqliteJournal(str(tmp_path / "home"), mounts=str(mounts)).close()
+
+
+def test_a_write_ahead_log_that_is_gone_is_told(tmp_path: Path) -> None:
+    started = subprocess.Popen(
+        [sys.executable, "-c", CLAIMER.replace("while", "journal.runs.add(__import__('codewhale.journal.model', "
+        "fromlist=['x']).NewRun('one', 'task'))\nprint('added', flush=True)\nimport time; time.sleep(600)\nwhile"),
+         str(tmp_path), "w"], stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert started.stdout is not None
+    assert [started.stdout.readline().strip() for _ in range(2)] == ["open", "added"]
+    started.kill()
+    started.communicate(timeout=60)
+    folder = tmp_path / "journal"
+    shutil.move(folder / "journal.sqlite3-wal", folder / "elsewhere")
+    journal = SqliteJournal(str(tmp_path))
+    assert journal.doubt and journal.runs.rows("task") == ()
+    journal.close()
