@@ -1,4 +1,4 @@
-"""`codewhale mcp` as it is typed: faults that name file, key and remedy; files that keep what was not meant; approval."""
+"""`codewhale mcp` as it is typed: faults that name file, key and remedy; files that keep the rest; approval."""
 
 import json
 import stat
@@ -67,7 +67,8 @@ def test_faulty_entries_name_file_key_and_remedy_and_the_others_work(home: Path)
 
 @pytest.mark.parametrize(
     ("text", "key"),
-    [("[]", "file"), ('{"servrs": {}}', "servrs"), ('{"servers": []}', "servers"), ('{"timeouts": {"conect": 1}}', "timeouts.conect"),
+    [("[]", "file"), ('{"servrs": {}}', "servrs"), ('{"servers": []}', "servers"),
+     ('{"timeouts": {"conect": 1}}', "timeouts.conect"),
      ('{"servers": {"a": {"command": "true"}}, "mcpServers": {"a": {"command": "true"}}}', "servers.a")],
 )  # fmt: skip
 def test_a_file_that_is_wrong_as_a_whole(home: Path, text: str, key: str) -> None:

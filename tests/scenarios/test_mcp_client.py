@@ -1,4 +1,4 @@
-"""Servers of others through the front door: a real program, approved, found, called, changed; and what it may not do."""
+"""Servers of others through the front door: a real program, approved, found, called, changed; what it may not do."""
 
 import json
 from pathlib import Path
@@ -179,5 +179,5 @@ async def test_it_sees_its_own_environment_and_may_ask_the_person(world: McpWorl
                 await stage.client.submit(Answer(session, event.request_id, answers=rows))
             if isinstance(event, TurnFinished):
                 break
-        told = [one for one in await stage.client.query(ListServers(session))]
-    assert told[0].error == ""
+        row = await listed(stage, session)
+    assert row.error == ""

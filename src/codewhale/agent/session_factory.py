@@ -132,7 +132,8 @@ class HeadTexts(Protocol):
 
 class SessionDefaults(Struct, frozen=True):
     """What is configured for the sessions of a workspace. `route(provider)` gives the provider and model that are
-    asked where nothing else is chosen, of a named provider its model; `tools` is what is configured of the array."""
+    asked where nothing else is chosen, of a named provider its model; `tools` is what is configured of the array,
+    `served(yolo)` what joins it of servers."""
 
     redactor: Redactor
     route: Callable[[str], tuple[str, str]]
@@ -140,12 +141,12 @@ class SessionDefaults(Struct, frozen=True):
     approval: Approval = Approval.SUGGEST
     context: ContextSettings = ContextSettings()
     tools: HeadChoice = HeadChoice()
+    served: Callable[[bool], ServedTools] = lambda yolo: ServedTools()
 
 
 class SessionDeps(Struct, frozen=True):
     """What sessions are opened from. `home` is CODEWHALE_HOME, `defaults(workspace)` what is configured there,
-    `begin(session, told)` what one that works for no other should know before its first request, `served(workspace,
-    yolo)` the tools of servers that join the array of one that is opened there."""
+    `begin(session, told)` what one that works for no other should know before its first request."""
 
     home: str
     stores: Stores
@@ -155,7 +156,6 @@ class SessionDeps(Struct, frozen=True):
     compactor: Callable[[Session, ContextSettings], Compactor]
     defaults: Callable[[str], SessionDefaults]
     begin: Callable[[Session, bool], Awaitable[Sequence[Event]]] | None = None
-    served: Callable[[str, bool], ServedTools] = lambda workspace, yolo: ServedTools()
 
 
 class _Reading(Struct):
@@ -413,7 +413,7 @@ class SessionFactory:
             return session.owner.state.served or ()
         if profile != DEFAULT_PROFILE:
             return ()
-        served = self._deps.served(state.workspace, state.mode is Mode.YOLO).within(session.provider)
+        served = self._deps.defaults(state.workspace).served(state.mode is Mode.YOLO).within(session.provider)
         if served.rows or served.left_out:
             session.notice("info", served_text(served), "mcp_served")
         return served.rows

@@ -19,7 +19,7 @@ from codewhale.app.choices import Choices
 from codewhale.app.gateway import Gateway
 from codewhale.app.guiding import WorkspaceSkills
 from codewhale.app.hooking import Hooking
-from codewhale.app.mcpparts import McpNeeds, McpParts
+from codewhale.app.mcpparts import McpParts, McpPorts
 from codewhale.app.memories import MemoryParts
 from codewhale.app.recursion import RecursionParts
 from codewhale.app.relays import RelayParts
@@ -72,7 +72,6 @@ if TYPE_CHECKING:
     from codewhale.codesearch.codemap import CodeMaps
     from codewhale.codesearch.search import CodeSearch
     from codewhale.commands.plan import PlanCommand
-    from codewhale.mcp.servers import McpServers
     from codewhale.permissions.constitution import Constitution
     from codewhale.permissions.service import PermissionService
     from codewhale.permissions.trust import TrustStore
@@ -139,7 +138,7 @@ class Container:
             self.sessions,
         )
         self.web = WebParts(config, place.environ)
-        self.mcp = McpParts(self._mcp_needs())
+        self.mcp = McpParts(place, os.path.expanduser(config.section("mcp_config_path", str)), self._mcp_ports())
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)
 
@@ -147,13 +146,8 @@ class Container:
     def texts(self) -> "WorkspaceTexts":
         return WorkspaceTexts(self)
 
-    def _mcp_needs(self) -> McpNeeds:
-        place = self.place
-        return McpNeeds(
-            place.home,
-            place.workspace,
-            os.path.expanduser(self.config.section("mcp_config_path", str)),
-            place.environ,
+    def _mcp_ports(self) -> McpPorts:
+        return McpPorts(
             self.clock,
             self.catalog,
             self.artifacts,
@@ -230,6 +224,7 @@ class Container:
             approval=Approval(config.get("approval") or "suggest"),
             context=config.section("context", ContextSettings),
             tools=HeadChoice(tools.profile, tools.always_load),
+            served=partial(self.mcp.served, workspace),
         )
 
     @cached_property
@@ -243,7 +238,6 @@ class Container:
             compactor=self._compactor,
             defaults=self._defaults,
             begin=self.relays.begin,
-            served=self.mcp.served,
         )
         return SessionFactory(deps, self.catalog)
 
@@ -607,15 +601,6 @@ class Services:  # what tools, commands and interfaces work with
         from codewhale.agent.discovery import Discovery
 
         return Discovery(self._app.catalog, self._app.engine.session, self._app.gateway.decide, self._app.mcp)
-
-    @cached_property
-    def mcp_servers(self) -> "McpServers":
-        """Servers of other programs; nothing runs before one is opened."""
-        from codewhale.mcp.servers import McpServers
-
-        part = McpServers()
-        self._app.closers.push_async_callback(part.shut)
-        return part
 
     async def map_of(self, root: str, depth: int) -> tuple[str, tuple[str, ...]] | None:
         return await self.code_maps.show(root, depth=depth)

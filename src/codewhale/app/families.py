@@ -75,6 +75,10 @@ def tool_family(app: Container, key: str) -> object:
             from codewhale.tools.files import FileTools
 
             return FileTools(app.services.workspaces)
+        case "mcp":
+            from codewhale.tools.mcp import McpTools
+
+            return McpTools(lambda session: app.mcp.at())
         case "patch":
             from codewhale.tools.patch import PatchTools
 
@@ -168,10 +172,6 @@ def _tools_of_the_work(app: Container, key: str) -> object:
             from codewhale.tools.rlm import RlmTools
 
             return RlmTools(app.recursion.sessions, app.services.workspaces, app.engine.session, app.asking, app.web)
-        case "mcp":
-            from codewhale.tools.mcp import McpTools
-
-            return McpTools(lambda session: app.mcp.at())
         case "toolsearch":
             from codewhale.tools.toolsearch import ToolSearchTools
 

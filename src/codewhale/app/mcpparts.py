@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 
 from codewhale.agent.activation import ServedTools
+from codewhale.app.settings import Place
 from codewhale.catalog.registry import Catalog, ToolSource
 from codewhale.lib.clock import Clock, SystemClock
 from codewhale.process.artifacts import ArtifactStore
@@ -23,14 +24,9 @@ _FILES = (os.path.join(".codewhale", "mcp.json"), ".mcp.json")
 LEARN_SECONDS = 10.0
 
 
-class McpNeeds(Struct, frozen=True):
-    """What the servers of an application are built from: where it works, what they are told apart by, whom they may
-    ask, and where large results go."""
+class McpPorts(Struct, frozen=True):
+    """What the servers of an application are built over: whom they may ask, where their tools and large results go."""
 
-    home: str
-    workspace: str
-    user_file: str
-    environ: Mapping[str, str]
     clock: Clock
     catalog: Catalog
     artifacts: ArtifactStore
@@ -42,17 +38,21 @@ class McpNeeds(Struct, frozen=True):
 
 
 class McpParts:
-    """The servers of the workspace that an application was started in."""
+    """The servers of the workspace that an application was started in. `user_file` is the person's own file."""
 
-    def __init__(self, needs: McpNeeds) -> None:
-        self._needs = needs
+    def __init__(self, place: Place, user_file: str, ports: McpPorts) -> None:
+        self._place = place
+        self._user_file = user_file
+        self._ports = ports
         self._calls: McpCalls | None = None
 
     def at(self) -> "McpCalls | None":
         """The servers as the files name them now; None where there never was a file."""
         if self._calls is None:
-            root, user = os.path.realpath(self._needs.workspace), self._needs.user_file
-            if not any(os.path.lexists(path) for path in (user, *(os.path.join(root, name) for name in _FILES))):
+            root = os.path.realpath(self._place.workspace)
+            if not any(
+                os.path.lexists(path) for path in (self._user_file, *(os.path.join(root, name) for name in _FILES))
+            ):
                 return None
             self._calls = self._built()
         self._calls.service.refresh()
@@ -71,19 +71,19 @@ class McpParts:
         from codewhale.mcp.results import ResultMaker
         from codewhale.mcp.service import McpPlace, McpService
 
-        needs = self._needs
-        place = McpPlace(needs.home, needs.workspace, needs.user_file, needs.environ)
-        service = McpService(place, needs.clock, _servers, self._publish)
-        needs.closers.push_async_callback(service.aclose)
-        results = ResultMaker(needs.artifacts, needs.images, needs.redact)
-        return McpCalls(service, results, needs.asker, needs.completer)
+        ports, place = self._ports, self._place
+        where = McpPlace(place.home, place.workspace, self._user_file, place.environ)
+        service = McpService(where, ports.clock, _servers, self._publish)
+        ports.closers.push_async_callback(service.aclose)
+        results = ResultMaker(ports.artifacts, ports.images, ports.redact)
+        return McpCalls(service, results, ports.asker, ports.completer)
 
     def _publish(self, server: str, rows: tuple[ToolSpec, ...] | None) -> Mapping[str, str]:
         """Give the catalog the tools of a server, or take them away; which are not taken, and why."""
         if rows is None:
-            self._needs.catalog.remove(PREFIX + server)
+            self._ports.catalog.remove(PREFIX + server)
             return {}
-        return self._needs.catalog.register(ToolSource(PREFIX + server, rows, self._bind))
+        return self._ports.catalog.register(ToolSource(PREFIX + server, rows, self._bind))
 
     def _bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> BoundCall:
         assert self._calls is not None, "a tool of a server, and no servers"
@@ -108,7 +108,7 @@ class McpParts:
         """The tools of servers that join the array of a session that is opened now, from what they said last time:
         those that are always loaded, and in yolo mode all, those first."""
         calls = self.at()
-        if calls is None or os.path.realpath(workspace) != os.path.realpath(self._needs.workspace):
+        if calls is None or os.path.realpath(workspace) != os.path.realpath(self._place.workspace):
             return ServedTools()
         rows = calls.service.rows()
         always = sorted((spec for server, spec, name in rows if server.always(name)), key=_name)

@@ -82,7 +82,9 @@ class McpAdmin:
 
     def _notes(self, server: ConfiguredServer) -> tuple[str, ...]:
         known = self._service.offered(server.name)
-        notes = [f"not to be had: {line}" for line in self._service.left_out(server.name)]
+        refused = [one.line for one in self._service.table.refused if one.server == server.name]
+        refused += [f"{tool}: {why}" for tool, why in self._service.not_taken.get(server.name, {}).items()]
+        notes = [f"not to be had: {line}" for line in refused]
         notes += [line for line in self._service.table.renamed if line.startswith(f"mcp_{server.name}_")]
         if known is not None:
             notes += [f"left out: {one_line(line, 300)}" for line in known.offer.left_out]
@@ -164,7 +166,7 @@ class McpAdmin:
         """Start a server, or start it anew; how it stands then."""
         self._named(name)
         try:
-            await (self._service.restart(name) if again else self._service.ready(name))
+            await self._service.ready(name, again)
         except ToolError as error:
             raise ConfigError(error.message) from None
         return self.row(name)

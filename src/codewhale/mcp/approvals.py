@@ -14,7 +14,7 @@ from codewhale.protocol.errors import ConfigError
 Standing = Literal["approved", "changed", "new"]
 
 
-class Approval(Struct, frozen=True):
+class ServerApproval(Struct, frozen=True):
     """An approval: the fingerprint of what was approved, when, and what that was, to show what is other now."""
 
     fingerprint: str
@@ -29,9 +29,11 @@ class Approvals:
         self.path = os.path.join(home, "mcp", "approved.json")
         self._folders = (home, os.path.dirname(self.path))
         self._clock = clock
-        self._rows = RowFile(self.path, "servers", Approval, self._refuse_foreign, again="approve the servers again")
+        self._rows = RowFile(
+            self.path, "servers", ServerApproval, self._refuse_foreign, again="approve the servers again"
+        )
 
-    def get(self, key: str) -> Approval | None:
+    def get(self, key: str) -> ServerApproval | None:
         """Raises ConfigError for a file that cannot be used."""
         return self._rows.read().get(key)
 
@@ -45,7 +47,7 @@ class Approvals:
     def add(self, key: str, identity: ServerIdentity) -> None:
         """Approve a server exactly as it is shown. Raises ConfigError, and then nothing has changed."""
         with self._rows.changing(*self._folders) as rows:
-            rows[key] = Approval(identity.fingerprint, rfc3339(self._clock.now()), identity)
+            rows[key] = ServerApproval(identity.fingerprint, rfc3339(self._clock.now()), identity)
 
     def remove(self, key: str) -> bool:
         """Take an approval back; whether there was one. Raises ConfigError."""

@@ -77,7 +77,7 @@ class McpService:
         self._started: dict[str, str] = {}  # what was written of the servers that were started
         self._errors: dict[str, str] = {}
         self._rows: dict[str, tuple[ToolSpec, ...]] = {}
-        self._left_out: dict[str, Mapping[str, str]] = {}
+        self.not_taken: dict[str, Mapping[str, str]] = {}  # tools by server that the catalog refuses, and why
         self.configured = Configured()
         self.table = WireTable({})
 
@@ -149,13 +149,8 @@ class McpService:
             (named[server], spec, self.table.tools[spec.name][1])
             for server, specs in self._rows.items()
             for spec in specs
-            if spec.name not in self._left_out.get(server, {})
+            if spec.name not in self.not_taken.get(server, {})
         )
-
-    def left_out(self, name: str) -> tuple[str, ...]:
-        """Which tools of a server are not to be had, and why, in lines."""
-        lines = [one.line for one in self.table.refused if one.server == name]
-        return (*lines, *(f"{tool}: {why}" for tool, why in self._left_out.get(name, {}).items()))
 
     # ------------------------------------------------------------------ approval
 
@@ -224,9 +219,12 @@ class McpService:
 
     # ------------------------------------------------------------------ running ones
 
-    async def ready(self, name: str) -> RememberedOffer:
-        """What a server offers, which is started where it does not run. Raises ToolError."""
+    async def ready(self, name: str, again: bool = False) -> RememberedOffer:
+        """What a server offers, which is started where it does not run, or `again`. Raises ToolError."""
         server = self.server(name)
+        if again:
+            self._started.pop(name, None)
+            await self._close(name)
         async with self._locks[name]:
             known = self._offers.get(name)
             if known is not None and self.runs(server):
@@ -321,12 +319,6 @@ class McpService:
             if await asyncio.to_thread(self.pending, name) is None:
                 await self.ready(name)
 
-    async def restart(self, name: str) -> RememberedOffer:
-        """Close a server and start it anew. Raises ToolError."""
-        self._started.pop(name, None)
-        await self._close(name)
-        return await self.ready(name)
-
     async def _close(self, name: str) -> None:
         if self._broker is not None:
             await self._broker.close(name)
@@ -353,10 +345,10 @@ class McpService:
         changed = [name for name in {**self._rows, **rows} if self._rows.get(name) != rows.get(name)]
         for name in changed:
             self._publish(name, None)
-            self._left_out.pop(name, None)
+            self.not_taken.pop(name, None)
         for name, specs in rows.items():
             if name in changed:
-                self._left_out[name] = self._publish(name, specs)
+                self.not_taken[name] = self._publish(name, specs)
         self._rows = rows
 
     def _specs(self, server: ConfiguredServer) -> Iterable[ToolSpec]:

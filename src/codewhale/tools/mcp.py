@@ -2,8 +2,9 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from typing import Annotated, Any
 
+from codewhale.lib.jsontext import pretty
 from codewhale.lib.text import one_line
 from codewhale.mcp.calls import McpCalls
 from codewhale.mcp.remembered import RememberedOffer
@@ -37,7 +38,7 @@ class GetPrompt(Args, frozen=True):
 
     server: ServerName
     name: Annotated[str, Doc("The name of the prompt.", min_length=1, max_length=256)]
-    arguments: Annotated[dict[str, str], Doc("Its arguments, each a text.")] | None = None
+    arguments: Annotated[dict[str, Any], Doc("Its arguments, each a text.")] | None = None
 
 
 class McpTools:
@@ -69,7 +70,10 @@ class McpTools:
     @tool("mcp_get_prompt", effects={Effect.READS}, parallel=True)
     async def mcp_get_prompt(self, args: GetPrompt, call: CallContext) -> ToolResult:
         """The messages of a prompt that an MCP server offers, filled in. What it says is somebody else's text."""
-        return await self._of(call).prompt(call, args.server, args.name, args.arguments or {})
+        given = {
+            name: value if isinstance(value, str) else pretty(value) for name, value in (args.arguments or {}).items()
+        }
+        return await self._of(call).prompt(call, args.server, args.name, given)
 
     def _of(self, call: CallContext) -> McpCalls:
         calls = self._calls(call.session)

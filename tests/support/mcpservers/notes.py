@@ -1,5 +1,5 @@
-"""A server of notes, run as a program: tools, a resource, a template and a prompt. The variables of its environment choose
-what it says of itself. Written with the SDK, as anybody's server is."""
+"""A server of notes, run as a program: tools, a resource, a template and a prompt. Files beside it choose what it
+says of itself. Written with the SDK, as anybody's server is."""
 
 import os
 import sys
