@@ -51,7 +51,7 @@ def rude(name: str = "rude", *arguments: str, **fields: Any) -> ServerSpec:
 async def until(true: Callable[[], Any]) -> None:
     """Wait for something to become true."""
     async with asyncio.timeout(PATIENCE):
-        while not true():
+        while not true():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
 
 
