@@ -1,4 +1,4 @@
-"""A home and a workspace with MCP servers in it: a copy of the server of notes that a test may change, and its entry."""
+"""A home and a workspace with MCP servers in it: a copy of the server of notes that a test may change, its entry."""
 
 import json
 import shutil
@@ -7,6 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from codewhale.app.mcpparts import open_servers
+from codewhale.lib.clock import SystemClock
+from codewhale.mcp.config import config_files, read_config
+from codewhale.mcp.remembered import RememberedOffers
+from codewhale.mcp.terms import Offer, OfferedTool
 
 SERVERS = Path(__file__).with_name("mcpservers")
 
@@ -47,3 +51,12 @@ class McpWorld:
     def calls(self) -> list[str]:
         """What the server has noted of its starts and calls."""
         return self.log.read_text().splitlines() if self.log.exists() else []
+
+
+def remember(world: McpWorld, servers: dict[str, list[OfferedTool]]) -> None:
+    """Let servers be known by what they offered last time; each would be a program that ends at once."""
+    world.name(**{name: {"command": "false"} for name in servers})
+    configured = read_config(config_files(str(world.file), str(world.work)))
+    kept = RememberedOffers(str(world.home), SystemClock())
+    for server in configured.servers:
+        kept.put(server.key, server.digest, Offer(server.name, tools=tuple(servers[server.name])))

@@ -143,6 +143,8 @@ class EngineClient:
     async def _open(self, op: ops.OpenSession) -> str:
         self.parts.read_settings(op.workspace)
         clauses = self.parts.permissions.liftable(op.workspace, op.clauses) if op.clauses else []
+        if not op.owner:
+            await self.parts.mcp.require()
         session = self._engine.open(op)
         workspace = session.state.workspace
         session.lifted.extend(clauses)

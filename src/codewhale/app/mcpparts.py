@@ -12,6 +12,7 @@ from codewhale.app.settings import Place
 from codewhale.catalog.registry import Catalog, ToolSource
 from codewhale.lib.clock import Clock, SystemClock
 from codewhale.process.artifacts import ArtifactStore
+from codewhale.protocol.errors import SessionError, ToolError
 from codewhale.protocol.ports import Asker, Completer
 from codewhale.protocol.tools import BoundCall, ToolSpec
 
@@ -88,6 +89,19 @@ class McpParts:
     def _bind(self, spec: ToolSpec, arguments: dict[str, Any]) -> BoundCall:
         assert self._calls is not None, "a tool of a server, and no servers"
         return self._calls.bind(spec, arguments)
+
+    async def require(self) -> None:
+        """Start the servers without which no session begins. Raises SessionError."""
+        calls = self.at()
+        if calls is None:
+            return
+        for server in calls.service.configured.servers:
+            if server.required and not server.disabled:
+                try:
+                    await calls.service.ready(server.name)
+                except ToolError as error:
+                    text = f"{error.message} It is required ({server.file}), so no session begins without it."
+                    raise SessionError(text) from None
 
     async def learn(self) -> None:
         """Let what is approved and not known yet say what it offers."""
