@@ -18,6 +18,7 @@ LAUNCHES = {
     ("services/hooks/run.py", "person", "hook.sandbox"),
     ("services/jobs/user_commands.py", "person", "'none'"),
     ("services/jobs/service.py", "project", "spec.profile"),
+    ("services/speech/service.py", "own", "'none'"),  # it speaks to the sound server of the desktop
     ("services/testruns/gates.py", "project", "held.profile"),
     ("services/testruns/runners.py", "project", "held.profile"),
     ("services/testruns/runners.py", "project", "held_where_possible('read-only')"),

@@ -65,7 +65,7 @@ async def test_the_array_of_each_mode(world: McpWorld) -> None:
     assert 0 < behind <= MOST_BYTES and len(yolo) - len(native) > 20
     (header,) = only(read, HeaderPinned)
     assert [spec.name for spec in header.served] == sorted(spec.name for spec in header.served)
-    (told,) = [event for event in read if isinstance(event, Notice) and event.kind == "mcp_served"]
+    (told,) = [event for event in read if isinstance(event, Notice) and event.code == "mcp_served"]
     assert f"{300 - len(header.served)} more are found by search" in told.text
     assert events
 

@@ -12,6 +12,7 @@ from codewhale.protocol.events import CallFinished
 from codewhale.repair.foreign import rows_of
 from codewhale.testing import harness
 from support.scenes import results
+from support.sounds import sound
 from support.webserver import WebServer, hits
 
 STARTED = {"name": "exec_shell", "arguments": {"command": "cat", "background": True}}
@@ -25,6 +26,7 @@ USES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "checklist_add": (LISTED, {"content": "c"}),
     "checklist_update": (LISTED, {"id": 2, "status": "in_progress"}),
     "checklist_list": (LISTED, {}),
+    "speech": ({**SEARCHED, "arguments": {"query": "^speech$"}}, {"text": "Good morning."}),
     "web_run": (SEARCHED, {"search_query": [{"q": "queue"}]}),
 }
 # read_mcp_resource needs a server: test_mcp_client.py calls it by both names.
@@ -41,11 +43,15 @@ async def used(home: Path, workspace: Path, name: str) -> tuple[CallFinished, li
         said = json.dumps(arguments).replace("JOB", job[1] if job else "")
         return {"calls": [{"name": name, "arguments": json.loads(said)}]}
 
-    site = WebServer({"/search": hits(("Queues", "https://docs.test/", "Rows"))})
-    async with site, harness(home, workspace, [{"calls": [before]}, call, {"text": "Done."}]) as stage:
-        site.serve(stage)
-        _, result = results(await stage.turn("Go."))
-        return result, list(stage.provider.requests)
+    wav = (200, {"content-type": "audio/wav"}, sound(0.1))
+    site = WebServer({"/search": hits(("Queues", "https://docs.test/", "Rows")), "/speech": wav})
+    async with site:
+        home.mkdir(parents=True, exist_ok=True)
+        (home / "config.toml").write_text(f'[speech]\nurl = "http://{site.address}/speech"\n')
+        async with harness(home, workspace, [{"calls": [before]}, call, {"text": "Done."}]) as stage:
+            site.serve(stage)
+            _, result = results(await stage.turn("Go."))
+            return result, list(stage.provider.requests)
 
 
 def steady(value: Any) -> str:

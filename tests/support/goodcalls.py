@@ -52,6 +52,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "rlm_session_objects": {},
     "run_tests": {},
     "run_verifiers": {"commands": [{"name": "t", "program": "true"}]},
+    "speech": {"text": "Good morning."},
     "task_gate_run": {"gate": "custom", "command": "true"},
     "task_shell_start": {"command": "true"},
     "task_shell_wait": {"task_id": "JOB"},

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar
 
 from codewhale.app.compose import AppOptions, open_app
 from codewhale.models.scripted import ScriptedProvider
-from codewhale.protocol.events import ApprovalAsked, CallFinished, Envelope, Event, TurnFinished
+from codewhale.protocol.events import ApprovalAsked, CallFinished, Envelope, Event, QuestionAsked, TurnFinished
 from codewhale.protocol.ops import Answer, SendMessage
 from codewhale.protocol.stream import StreamEvent
 from codewhale.testing import Harness
@@ -95,9 +95,9 @@ async def watching(stage: Harness, session: str) -> AsyncIterator[Watch]:
 
 
 async def answered(
-    stage: Harness, session: str, remember: Literal["", "session", "always"] = "", allowed: bool = True
+    stage: Harness, session: str, remember: Literal["", "session", "always"] = "", allowed: bool = True, label: str = ""
 ) -> list[Event]:
-    """The events of a turn in which each question is answered alike."""
+    """The events of a turn in which each approval is answered alike, and each question by the option `label`."""
     events: list[Event] = []
     stream = stage.client.events(session, from_seq=-1)
     begun = asyncio.ensure_future(anext(stream))
@@ -109,6 +109,9 @@ async def answered(
         if isinstance(envelope.event, ApprovalAsked):
             request = envelope.event.request_id
             await stage.client.submit(Answer(session, request, allowed=allowed, remember=remember))
+        if isinstance(envelope.event, QuestionAsked) and label:
+            request = envelope.event.request_id
+            await stage.client.submit(Answer(session, request, answers=({"label": label, "value": label},)))
         if isinstance(envelope.event, TurnFinished):
             break
     return events

@@ -137,7 +137,7 @@ class Container:
             self.closers,
             self.sessions,
         )
-        self.web = WebParts(config, place.environ)
+        self.web = WebParts(config, place.environ, self.closers)
         self.mcp = McpParts(place, os.path.expanduser(config.section("mcp_config_path", str)), self._mcp_ports())
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)

@@ -7,7 +7,7 @@ from typing import Any
 
 from codewhale.app.client import EngineClient
 from codewhale.app.container import Container
-from codewhale.protocol.events import CallFinished
+from codewhale.protocol.events import CallFinished, MessageAdded
 from codewhale.protocol.tools import UrlSubject
 from codewhale.session.standing import of_conversation
 
@@ -63,6 +63,7 @@ COMMANDS: dict[str, str] = {
     "/tools": "tools",
     "/trust": "trust",
     "/undo": "undo",
+    "/voice": "voice",
     "/yolo": "session",
     "/接力": "relay",
 }
@@ -113,6 +114,10 @@ def tool_family(app: Container, key: str) -> object:
 
             refs = WebRefs(app.artifacts, partial(_read_on_the_web, app), app.redact)
             return WebTools(app.web.pages, app.web.search, refs, partial(_may_dial, app))
+        case "speech":
+            from codewhale.tools.speech import SpeechTools
+
+            return SpeechTools(app.web.speech, app.services.workspaces, app.asking, app.redact)
         case _:
             return _tools_of_the_work(app, key)
 
@@ -260,6 +265,7 @@ def _guiding(app: Container) -> dict[str, Callable[[], object]]:
     from codewhale.commands.rules import RulesCommand
     from codewhale.commands.skill import SkillCommand
     from codewhale.commands.skills import SkillsCommand
+    from codewhale.commands.voice import VoiceCommand
 
     return {
         "relay": lambda: RelayCommand(lambda: app.relays.files),
@@ -269,6 +275,9 @@ def _guiding(app: Container) -> dict[str, Callable[[], object]]:
             lambda session, name: app.guide.release(app.engine.session(session), name),
         ),
         "skills": lambda: SkillsCommand(app.services.skill_files, app.services.skills, app.skill_places),
+        "voice": lambda: VoiceCommand(
+            app.web.speech, app.services.workspaces, partial(_last_answer, app), app.asking.attended, app.tell
+        ),
     }
 
 
@@ -288,3 +297,12 @@ def _read_on_the_web(app: Container, session: str) -> list[dict[str, Any]]:
     here = app.engine.session(session)
     events = of_conversation(here.log, here.state)
     return [row for event in events if isinstance(event, CallFinished) for row in event.metadata.get("refs", ())]
+
+
+def _last_answer(app: Container, session: str) -> str:
+    """The text of the last answer of a conversation, "" where there is none."""
+    here, last = app.engine.session(session), ""
+    for event in of_conversation(here.log, here.state):
+        if isinstance(event, MessageAdded) and event.message.role == "assistant" and not event.child:
+            last = event.message.text.strip() or last
+    return last

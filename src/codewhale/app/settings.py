@@ -95,6 +95,18 @@ class WebTable(Struct, frozen=True):
     searxng: Annotated[str, Meta(pattern=r"^(?:https?://[^\s]+)?$", max_length=1000)] = ""
 
 
+class SpeechTable(Struct, frozen=True):
+    """The `[speech]` table: an address like OpenAI's /audio/speech that speaks in place of the system's voice program,
+    the model that it is asked for and the environment variable of its key; the voice used where none is named, and the
+    folder of the workspace for files."""
+
+    url: Annotated[str, Meta(pattern=r"^(?:https?://[^\s]+)?$", max_length=1000)] = ""
+    model: Annotated[str, Meta(max_length=200)] = ""
+    voice: Annotated[str, Meta(max_length=80)] = ""
+    key_env: Annotated[str, Meta(pattern=r"^(?:[A-Za-z_]\w*)?$", max_length=100)] = ""
+    folder: Annotated[str, Meta(pattern=r"^[^/\x00][^\x00]*$", max_length=200)] = "output"
+
+
 class SecretSettings(Struct, frozen=True):
     """The `[secrets]` table. `shapes` says whether keys of known shapes are replaced in what comes from outside,
     `prefixes` what keys of issuers that are not known begin with: at least eight more letters make one."""
@@ -109,10 +121,10 @@ class Settings(Struct, frozen=True):
     `approval` what becomes of calls that no rule decides: suggest asks the person, sandbox asks about what the
     sandbox does not hold, auto runs them, never refuses them, `skills` where more skills stand, `hooks` the
     commands that run at moments of a session, `tui` how the terminal interface looks and is driven, `subagents`
-    what bounds them, `rlm` recursive sessions, `web` searches, `mcp_config_path` the file that names MCP servers,
-    `titles` whether the model is asked for a title after a session's first turn (by default no server of this
-    machine or its own network). The four last ones are of code search: whether it has an index at all, and the
-    local programs, or folders of models, in its slots ("" is none)."""
+    what bounds them, `rlm` recursive sessions, `web` searches, `speech` who speaks, `mcp_config_path` the file
+    that names MCP servers, `titles` whether the model is asked for a title after a session's first turn (by default no
+    server of this machine or its own network). The four last ones are of code search: whether it has an index at
+    all, and the local programs, or folders of models, in its slots ("" is none)."""
 
     provider: str = ""
     model: str = ""
@@ -128,6 +140,7 @@ class Settings(Struct, frozen=True):
     rlm: RlmTable = RlmTable()
     network: NetworkTable = NetworkTable()
     web: WebTable = WebTable()
+    speech: SpeechTable = SpeechTable()
     hooks: dict[str, Any] = {}
     tui: TuiSettings = TuiSettings()
     mcp_config_path: str = ""

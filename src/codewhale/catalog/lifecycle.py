@@ -34,7 +34,7 @@ DEFERRED: frozenset[str] = frozenset(
 )
 
 # Canonical names promised but not built yet; the set may only shrink.
-NOT_YET: frozenset[str] = frozenset("speech task_create task_list task_read".split())
+NOT_YET: frozenset[str] = frozenset("task_create task_list task_read".split())
 
 
 class Alias(Struct, frozen=True):

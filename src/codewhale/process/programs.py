@@ -150,6 +150,7 @@ PROGRAMS: tuple[Program, ...] = (
     Program("pnpm", "npm runs the tests", {"apt-get": "", "dnf": "", "zypper": "", "apk": ""}, "pnpm.io"),
     Program("yarn", "npm runs the tests", {"apt-get": "", "dnf": "yarnpkg", "zypper": ""}, "yarnpkg.com"),
     Program("bun", "npm runs the tests", {"": "", "apt-get": "", "dnf": "", "zypper": "", "apk": ""}, "bun.sh"),
+    Program("espeak-ng", "nothing is read aloud, unless say or a speech service does it", site="espeak.net"),
     Program("make", "Makefile tests do not run", site="gnu.org/software/make"),
 )
 _MANAGERS = {

@@ -48,7 +48,7 @@ GROUPS: dict[str, str] = {
     "context": "/context /compact /cost /tokens /cache /budget /relay /batonpass /接力",
     "safety": "/mode /plan /yolo /approval /permissions /network /trust /add-dir",
     "project": "/init /remember /rules /search /skill /skills /tools /hooks",
-    "interface": "/help /keys /theme /config",
+    "interface": "/help /keys /theme /config /voice",
     "other": "",
 }
 # Commands that a key does as well, beside those whose screen has one.
