@@ -10,7 +10,7 @@ from codewhale.app.mcpparts import open_servers
 from codewhale.lib.clock import SystemClock
 from codewhale.mcp.config import config_files, read_config
 from codewhale.mcp.remembered import RememberedOffers
-from codewhale.mcp.terms import Offer, OfferedTool
+from codewhale.mcp.terms import ServerOffer, OfferedTool
 
 SERVERS = Path(__file__).with_name("mcpservers")
 
@@ -59,4 +59,4 @@ def remember(world: McpWorld, servers: dict[str, list[OfferedTool]]) -> None:
     configured = read_config(config_files(str(world.file), str(world.work)))
     kept = RememberedOffers(str(world.home), SystemClock())
     for server in configured.servers:
-        kept.put(server.key, server.digest, Offer(server.name, tools=tuple(servers[server.name])))
+        kept.put(server.key, server.digest, ServerOffer(server.name, tools=tuple(servers[server.name])))

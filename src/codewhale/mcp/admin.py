@@ -10,7 +10,7 @@ from msgspec import Struct
 from codewhale.lib.text import one_line, sanitise
 from codewhale.mcp import edit
 from codewhale.mcp.config import config_files
-from codewhale.mcp.entries import ConfiguredServer, Fault, Times, read_entry
+from codewhale.mcp.entries import ConfiguredServer, ConfigFault, Times, read_entry
 from codewhale.mcp.identity import shown_line
 from codewhale.mcp.service import McpService, Pending, unapproved
 from codewhale.protocol.errors import ConfigError, ToolError
@@ -19,7 +19,7 @@ from codewhale.protocol.views import ServerRow
 MOST_LINES = 60
 
 
-class Checked(Struct, frozen=True):
+class CheckedServers(Struct, frozen=True):
     """What is wrong, in lines, and which servers answered with what they offer."""
 
     faults: tuple[str, ...]
@@ -41,7 +41,7 @@ class McpAdmin:
     def row(self, name: str) -> ServerRow:
         return self._row(self._named(name))
 
-    def faults(self) -> tuple[Fault, ...]:
+    def faults(self) -> tuple[ConfigFault, ...]:
         """What is wrong with files as a whole."""
         return self._service.refresh().faults
 
@@ -171,7 +171,7 @@ class McpAdmin:
             raise ConfigError(error.message) from None
         return self.row(name)
 
-    async def validate(self, start: bool) -> Checked:
+    async def validate(self, start: bool) -> CheckedServers:
         """What is wrong with the files and with what they name; with `start` every approved server is started."""
         configured = self._service.refresh()
         faults, answered = list(configured.lines), list[str]()
@@ -185,7 +185,7 @@ class McpAdmin:
         for server, found in zip(ready, await self._answers(ready) if start else (), strict=False):
             line = f"{one_line(server.name, 80)}: {found}"
             (answered if found.startswith("offers") else faults).append(line)
-        return Checked(tuple(dict.fromkeys(faults)), tuple(answered))
+        return CheckedServers(tuple(dict.fromkeys(faults)), tuple(answered))
 
     async def _answers(self, servers: Sequence[ConfiguredServer]) -> list[str]:
         async def ask(server: ConfiguredServer) -> str:

@@ -21,7 +21,7 @@ _LEAVE = "Leave it out"
 
 
 class CallAsker:
-    """Implements `Caller` for one call of a session. `sampling` lets the server ask the model; `say` shows how
+    """Implements `ServerCaller` for one call of a session. `sampling` lets the server ask the model; `say` shows how
     far the call has come."""
 
     def __init__(

@@ -13,7 +13,7 @@ from codewhale.mcp.entries import ConfiguredServer
 from codewhale.mcp.results import ResultMaker
 from codewhale.mcp.rows import said_of
 from codewhale.mcp.service import McpService, Pending
-from codewhale.mcp.terms import Caller, OfferedTool, Outcome
+from codewhale.mcp.terms import ServerCaller, OfferedTool, CallOutcome
 from codewhale.protocol.blocks import Block, DiffBlock, MarkdownBlock
 from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.errors import ConfigError, ToolError
@@ -64,7 +64,7 @@ class McpCalls:
         )
 
     async def _shown(
-        self, call: CallContext, server: str, what: str, ask: Callable[[Caller], Awaitable[Outcome]]
+        self, call: CallContext, server: str, what: str, ask: Callable[[ServerCaller], Awaitable[CallOutcome]]
     ) -> ToolResult:
         sampling = self.service.server(server).sampling
         caller = CallAsker(call.session, self._asker, self._completer, sampling, call.progress)

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from codewhale.mcp.entries import ConfiguredServer, EntryFault, Fault, Source, Times, read_entry, read_times
+from codewhale.mcp.entries import ConfiguredServer, EntryFault, ConfigFault, Source, Times, read_entry, read_times
 
 PROJECT_FILES = (os.path.join(".codewhale", "mcp.json"), ".mcp.json")
 TABLES = ("servers", "mcpServers")
@@ -33,7 +33,7 @@ class Configured(Struct, frozen=True):
     """All servers that are named, in the order in which they count, and what is wrong with a file as a whole."""
 
     servers: tuple[ConfiguredServer, ...] = ()
-    faults: tuple[Fault, ...] = ()
+    faults: tuple[ConfigFault, ...] = ()
     files: tuple[ConfigFile, ...] = ()
 
     def get(self, name: str) -> ConfiguredServer | None:
@@ -61,7 +61,7 @@ def any_named(user_file: str, workspace: str) -> bool:
 def read_config(files: Iterable[ConfigFile]) -> Configured:
     """What the files name. Never raises: what cannot be used is a fault."""
     servers: dict[str, ConfiguredServer] = {}
-    faults: list[Fault] = []
+    faults: list[ConfigFault] = []
     files = tuple(files)
     for file in files:
         found, wrong = read_file(file)
@@ -75,11 +75,11 @@ def read_config(files: Iterable[ConfigFile]) -> Configured:
     kept = list(servers.values())
     if len(kept) > MOST_SERVERS:
         text = f"names more than {MOST_SERVERS} servers with the others"
-        faults.append(Fault(kept[MOST_SERVERS].file, "servers", text, "Take some out"))
+        faults.append(ConfigFault(kept[MOST_SERVERS].file, "servers", text, "Take some out"))
     return Configured(tuple(kept[:MOST_SERVERS]), tuple(faults), files)
 
 
-def read_file(file: ConfigFile) -> tuple[list[ConfiguredServer], list[Fault]]:
+def read_file(file: ConfigFile) -> tuple[list[ConfiguredServer], list[ConfigFault]]:
     """The servers of one file and what is wrong with it as a whole."""
     path = file.path
     if file.stamp is None:
@@ -89,7 +89,7 @@ def read_file(file: ConfigFile) -> tuple[list[ConfiguredServer], list[Fault]]:
         times = read_times(tree["timeouts"]) if "timeouts" in tree else Times()
         rows = _rows(tree)
     except EntryFault as wrong:
-        return [], [Fault(path, wrong.key, wrong.text, wrong.remedy)]
+        return [], [ConfigFault(path, wrong.key, wrong.text, wrong.remedy)]
     return [read_entry(name, row, path, file.source, times) for name, row in rows], []
 
 
@@ -150,10 +150,10 @@ def _like(server: ConfiguredServer, others: Iterable[ConfiguredServer]) -> Confi
     return next((one for one in others if wire_part(one.name) == wire_part(server.name)), None)
 
 
-def _taken(server: ConfiguredServer, before: ConfiguredServer) -> Fault:
+def _taken(server: ConfiguredServer, before: ConfiguredServer) -> ConfigFault:
     where = "" if before.file == server.file else f" of {before.file}"
     text = f"has the name of {before.name}{where}, which counts"
-    return Fault(server.file, f"servers.{server.name}", text, "Give it another name")
+    return ConfigFault(server.file, f"servers.{server.name}", text, "Give it another name")
 
 
 def wire_part(name: str) -> str:
@@ -172,4 +172,4 @@ def _stamp(path: str) -> Stamp | None:
 def with_fault(server: ConfiguredServer, wrong: EntryFault) -> ConfiguredServer:
     """A server that cannot be used as it is configured."""
     place = f"servers.{server.name}.{wrong.key}"
-    return replace(server, fault=Fault(server.file, place, wrong.text, wrong.remedy))
+    return replace(server, fault=ConfigFault(server.file, place, wrong.text, wrong.remedy))

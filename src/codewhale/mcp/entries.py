@@ -38,7 +38,7 @@ class Times(Struct, frozen=True):
     read: float = READ_SECONDS
 
 
-class Fault(Struct, frozen=True):
+class ConfigFault(Struct, frozen=True):
     """What is wrong in a file, where, and what to do."""
 
     file: str
@@ -72,7 +72,7 @@ class ConfiguredServer(Struct, frozen=True):
     always_load: tuple[str, ...] = ()
     sampling: bool = False
     sandbox: str = "none"
-    fault: Fault | None = None
+    fault: ConfigFault | None = None
 
     @property
     def transport(self) -> str:
@@ -116,7 +116,7 @@ def read_entry(name: str, row: Any, file: str, source: Source, times: Times) -> 
         return _server(name, row, file, source, times)
     except EntryFault as wrong:
         place = ".".join(filter(None, ("servers", one_line(name, 80) or '""', wrong.key)))
-        return ConfiguredServer(name, file, source, fault=Fault(file, place, wrong.text, wrong.remedy))
+        return ConfiguredServer(name, file, source, fault=ConfigFault(file, place, wrong.text, wrong.remedy))
 
 
 def read_times(row: Any) -> Times:

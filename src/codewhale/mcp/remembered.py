@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from codewhale.lib.clock import Clock, rfc3339
 from codewhale.lib.files import atomic_write, private_dir
 from codewhale.mcp.rows import digest
-from codewhale.mcp.terms import Offer, OfferedTool
+from codewhale.mcp.terms import ServerOffer, OfferedTool
 
 MAX_BYTES = 8 << 20
 MOST_GONE = 200
@@ -25,7 +25,7 @@ class RememberedOffer(Struct, frozen=True):
 
     digest: str
     at: str
-    offer: Offer
+    offer: ServerOffer
     approved: Mapping[str, OfferedTool] = field(default_factory=dict)
 
     def changed(self, tool: str) -> tuple[OfferedTool, OfferedTool] | None:
@@ -35,7 +35,7 @@ class RememberedOffer(Struct, frozen=True):
         return None if now is None or before is None or digest(before) == digest(now) else (before, now)
 
     @property
-    def shown(self) -> Offer:
+    def shown(self) -> ServerOffer:
         """What may be shown of it: each tool as it was approved."""
         return replace(self.offer, tools=tuple(self.approved.get(tool.name, tool) for tool in self.offer.tools))
 
@@ -58,7 +58,7 @@ class RememberedOffers:
             return None
         return found if found.digest == written and len(data) <= MAX_BYTES else None
 
-    def put(self, key: str, written: str, offer: Offer) -> RememberedOffer:
+    def put(self, key: str, written: str, offer: ServerOffer) -> RememberedOffer:
         """Keep what a server offers now. Tools that were not there before count as known."""
         before = self.get(key, written)
         known = before.approved if before is not None else {}

@@ -8,7 +8,7 @@ from typing import Any
 
 from codewhale.lib.jsontext import pretty
 from codewhale.lib.text import one_line, scrub_surrogates
-from codewhale.mcp.terms import Outcome, Piece
+from codewhale.mcp.terms import CallOutcome, Piece
 from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.marks import inert
@@ -35,7 +35,7 @@ class ResultMaker:
         self._images = images
         self._redact = redact
 
-    def result(self, outcome: Outcome, session: str, server: str, what: str) -> ToolResult:
+    def result(self, outcome: CallOutcome, session: str, server: str, what: str) -> ToolResult:
         """The result of a call, of a resource or of a prompt (`what`). Reads files, and removes them."""
         made = _Made(self._artifacts, self._redact(session), self._images(session))
         try:

@@ -12,7 +12,7 @@ from msgspec import Struct
 from codewhale.lib.text import one_line, sanitise
 from codewhale.mcp.config import wire_part
 from codewhale.mcp.entries import ConfiguredServer
-from codewhale.mcp.terms import Offer, OfferedTool
+from codewhale.mcp.terms import ServerOffer, OfferedTool
 from codewhale.protocol.marks import inert
 from codewhale.protocol.tools import Effect, ToolSpec
 
@@ -49,7 +49,7 @@ class WireTable(Struct, frozen=True):
         return next((name for name, row in self.tools.items() if row == (server, tool)), "")
 
 
-def wire_table(offers: Iterable[tuple[ConfiguredServer, Offer]]) -> WireTable:
+def wire_table(offers: Iterable[tuple[ConfiguredServer, ServerOffer]]) -> WireTable:
     """The names of all tools that are offered, those of the first server first. One that would stand for two tools is
     the first one's."""
     tools: dict[str, tuple[str, str]] = {}

@@ -18,7 +18,7 @@ from codewhale.mcp.entries import ConfiguredServer, EntryFault
 from codewhale.mcp.identity import ResolvedServer, card, resolve
 from codewhale.mcp.remembered import RememberedOffer, RememberedOffers
 from codewhale.mcp.rows import WireTable, row, wire_table
-from codewhale.mcp.terms import Caller, Offer, OfferedTool, Outcome, ServerFailed, Servers, ServerState
+from codewhale.mcp.terms import ServerCaller, ServerOffer, OfferedTool, CallOutcome, ServerFailed, Servers, ServerState
 from codewhale.mcp.tokens import TokenStore
 from codewhale.protocol.errors import ConfigError, ErrorKind, ToolError
 from codewhale.protocol.tools import ToolSpec
@@ -251,7 +251,7 @@ class McpService:
         started = self._started.get(server.name) == server.digest
         return started and self._broker is not None and self._broker.state(server.name).state == "ready"
 
-    def _take(self, server: ConfiguredServer, offer: Offer) -> RememberedOffer:
+    def _take(self, server: ConfiguredServer, offer: ServerOffer) -> RememberedOffer:
         self._errors.pop(server.name, None)
         known = self._remembered.put(server.key, server.digest, offer)
         if self.configured.get(server.name) == server:
@@ -273,18 +273,18 @@ class McpService:
         error = state.error or self._errors.get(name, "")
         return replace(state, error=error, state="failed" if error and state.state == "idle" else state.state)
 
-    async def call(self, wire: str, arguments: dict[str, Any], caller: Caller) -> Outcome:
+    async def call(self, wire: str, arguments: dict[str, Any], caller: ServerCaller) -> CallOutcome:
         """Call a tool. Raises ToolError."""
         server, tool = self.table.tools[wire]
         await self.ready(server)
         return await self._asked(server, lambda broker: broker.call(server, tool, arguments, caller))
 
-    async def read(self, name: str, uri: str, caller: Caller) -> Outcome:
+    async def read(self, name: str, uri: str, caller: ServerCaller) -> CallOutcome:
         """Read a resource. Raises ToolError."""
         await self.ready(name)
         return await self._asked(name, lambda broker: broker.read(name, uri, caller))
 
-    async def prompt(self, name: str, prompt: str, arguments: dict[str, str], caller: Caller) -> Outcome:
+    async def prompt(self, name: str, prompt: str, arguments: dict[str, str], caller: ServerCaller) -> CallOutcome:
         """The messages of a prompt. Raises ToolError."""
         await self.ready(name)
         return await self._asked(name, lambda broker: broker.prompt(name, prompt, arguments, caller))
