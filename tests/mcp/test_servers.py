@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from codewhale.mcp.servers import McpServers
-from codewhale.mcp.terms import Outcome, ServerFailed, ServerSpec
+from codewhale.mcp.terms import CallOutcome, ServerFailed, ServerSpec
 from codewhale.process.launcher import descendants
 
 HERE = Path(__file__).parent
@@ -55,7 +55,7 @@ async def until(true: Callable[[], Any]) -> None:
             await asyncio.sleep(0.02)
 
 
-def first(outcome: Outcome) -> str:
+def first(outcome: CallOutcome) -> str:
     """The text of its first piece."""
     return outcome.pieces[0].text
 

@@ -10,7 +10,7 @@ from codewhale.app.mcpparts import open_servers
 from codewhale.lib.clock import SystemClock
 from codewhale.mcp.config import config_files, read_config
 from codewhale.mcp.remembered import RememberedOffers
-from codewhale.mcp.terms import ServerOffer, OfferedTool
+from codewhale.mcp.terms import OfferedTool, ServerOffer
 
 SERVERS = Path(__file__).with_name("mcpservers")
 

@@ -50,10 +50,7 @@ class McpParts:
     def at(self) -> "McpCalls | None":
         """The servers as the files name them now; None where there never was a file."""
         if self._calls is None:
-            root = os.path.realpath(self._place.workspace)
-            if not any(
-                os.path.lexists(path) for path in (self._user_file, *(os.path.join(root, name) for name in _FILES))
-            ):
+            if not any_named(self._user_file, self._place.workspace):
                 return None
             self._calls = self._built()
         self._calls.service.refresh()
@@ -128,6 +125,13 @@ class McpParts:
         always = sorted((spec for server, spec, name in rows if server.always(name)), key=_name)
         others = sorted((spec for server, spec, name in rows if not server.always(name)), key=_name) if yolo else []
         return ServedTools((*always, *others))
+
+
+def any_named(user_file: str, workspace: str) -> bool:
+    """Whether there is a file that may name servers."""
+    root = os.path.realpath(workspace)
+    places = (os.path.expanduser(user_file), *(os.path.join(root, name) for name in _FILES))
+    return any(os.path.lexists(path) for path in places)
 
 
 def open_servers(home: str, workspace: str, user_file: str, environ: Mapping[str, str]) -> "McpService":

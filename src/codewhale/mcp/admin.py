@@ -10,7 +10,7 @@ from msgspec import Struct
 from codewhale.lib.text import one_line, sanitise
 from codewhale.mcp import edit
 from codewhale.mcp.config import config_files
-from codewhale.mcp.entries import ConfiguredServer, ConfigFault, Times, read_entry
+from codewhale.mcp.entries import ConfigFault, ConfiguredServer, Times, read_entry
 from codewhale.mcp.identity import shown_line
 from codewhale.mcp.service import McpService, Pending, unapproved
 from codewhale.protocol.errors import ConfigError, ToolError

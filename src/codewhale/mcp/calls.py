@@ -13,7 +13,7 @@ from codewhale.mcp.entries import ConfiguredServer
 from codewhale.mcp.results import ResultMaker
 from codewhale.mcp.rows import said_of
 from codewhale.mcp.service import McpService, Pending
-from codewhale.mcp.terms import ServerCaller, OfferedTool, CallOutcome
+from codewhale.mcp.terms import CallOutcome, OfferedTool, ServerCaller
 from codewhale.protocol.blocks import Block, DiffBlock, MarkdownBlock
 from codewhale.protocol.decisions import CallView, Opinion
 from codewhale.protocol.errors import ConfigError, ToolError

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from codewhale.mcp.entries import ConfiguredServer, EntryFault, ConfigFault, Source, Times, read_entry, read_times
+from codewhale.mcp.entries import ConfigFault, ConfiguredServer, EntryFault, Source, Times, read_entry, read_times
 
 PROJECT_FILES = (os.path.join(".codewhale", "mcp.json"), ".mcp.json")
 TABLES = ("servers", "mcpServers")
@@ -51,11 +51,6 @@ def config_files(user_file: str, workspace: str) -> tuple[ConfigFile, ...]:
     named: list[tuple[str, Source]] = [(user_file, "user")]
     named += [(os.path.join(root, name), "project") for name in PROJECT_FILES]
     return tuple(ConfigFile(path, source, _stamp(path)) for path, source in named)
-
-
-def any_named(user_file: str, workspace: str) -> bool:
-    """Whether there is a file at all."""
-    return any(file.stamp is not None for file in config_files(user_file, workspace))
 
 
 def read_config(files: Iterable[ConfigFile]) -> Configured:

@@ -1,5 +1,5 @@
 """The frames between the harness and the broker: a length of four bytes, then one message as MessagePack. An order has
-a number, and each number gets exactly one end: `Done` or `Failed`."""
+a number, and each number gets exactly one end: `Done` or `OrderFailed`."""
 
 from collections.abc import Iterator
 from typing import Any, TypeVar
@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from codewhale.mcp.terms import Offer, Outcome, ServerSpec
+from codewhale.mcp.terms import CallOutcome, ServerOffer, ServerSpec
 
 MOST_FRAME = 16 << 20
 
@@ -28,7 +28,7 @@ class Relist(Struct, frozen=True, tag=True):
     name: str
 
 
-class Use(Struct, frozen=True, tag=True):
+class UseOrder(Struct, frozen=True, tag=True):
     """Call a tool, read a resource or get a prompt: `what` is "call", "read" or "prompt", `item` its name or URI."""
 
     order: int
@@ -51,8 +51,8 @@ class Close(Struct, frozen=True, tag=True):
     name: str
 
 
-class Answer(Struct, frozen=True, tag=True):
-    """What an `Ask` came to; `refused` says why there is none."""
+class AskAnswer(Struct, frozen=True, tag=True):
+    """What an `ServerAsk` came to; `refused` says why there is none."""
 
     ask: int
     data: dict[str, Any] = field(default_factory=dict)
@@ -63,11 +63,11 @@ class Done(Struct, frozen=True, tag=True):
     """An order's end: `offer` for one that connects or lists, `outcome` for a use."""
 
     order: int
-    offer: Offer | None = None
-    outcome: Outcome | None = None
+    offer: ServerOffer | None = None
+    outcome: CallOutcome | None = None
 
 
-class Failed(Struct, frozen=True, tag=True):
+class OrderFailed(Struct, frozen=True, tag=True):
     """An order's other end; see ServerFailed."""
 
     order: int
@@ -76,7 +76,7 @@ class Failed(Struct, frozen=True, tag=True):
     sent: bool = False
 
 
-class Ask(Struct, frozen=True, tag=True):
+class ServerAsk(Struct, frozen=True, tag=True):
     """What a server asks back in the course of an order: `what` is "elicit", "sample", "tokens", "keep", "visit" or
     "code"."""
 
@@ -87,7 +87,7 @@ class Ask(Struct, frozen=True, tag=True):
     data: dict[str, Any]
 
 
-class Progress(Struct, frozen=True, tag=True):
+class OrderProgress(Struct, frozen=True, tag=True):
     """How far an order is."""
 
     order: int
@@ -120,8 +120,8 @@ class Gone(Struct, frozen=True, tag=True):
     stderr: str
 
 
-Order = Open | Relist | Use | Cancel | Close | Answer
-Report = Done | Failed | Ask | Progress | Log | Changed | Gone
+Order = Open | Relist | UseOrder | Cancel | Close | AskAnswer
+Report = Done | OrderFailed | ServerAsk | OrderProgress | Log | Changed | Gone
 
 
 def frame(message: Order | Report) -> bytes:

@@ -8,7 +8,7 @@ import tempfile
 from collections.abc import Awaitable, Callable
 from typing import Any, Self
 
-from codewhale.mcp.frames import Ask, Cancel, Done, Failed, Frames, Log, Order, Progress, Report, frame
+from codewhale.mcp.frames import Cancel, Done, Frames, Log, Order, OrderFailed, OrderProgress, Report, ServerAsk, frame
 from codewhale.mcp.terms import ServerFailed
 from codewhale.process.command import Launch
 from codewhale.process.confinement import temporary_root
@@ -21,7 +21,7 @@ _KEPT = 16_000  # bytes of what the broker prints
 Hear = Callable[[Report], None]
 
 
-class BrokerLink:
+class ServersLink:
     """One broker. Made by `start`; `close` it."""
 
     def __init__(self, hear: Hear) -> None:
@@ -103,7 +103,7 @@ class BrokerLink:
             self._end()
 
     def _take(self, report: Report) -> None:
-        if isinstance(report, Done | Failed):
+        if isinstance(report, Done | OrderFailed):
             waiting = self._waiting.get(report.order)
             if waiting is None or waiting.done():
                 return
@@ -114,7 +114,7 @@ class BrokerLink:
         else:
             self._hear(report)
 
-    def waits(self, report: Ask | Progress | Log) -> bool:
+    def waits(self, report: ServerAsk | OrderProgress | Log) -> bool:
         """Whether somebody still waits for the order that a report belongs to."""
         return report.order in self._waiting
 

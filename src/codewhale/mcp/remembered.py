@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from codewhale.lib.clock import Clock, rfc3339
 from codewhale.lib.files import atomic_write, private_dir
 from codewhale.mcp.rows import digest
-from codewhale.mcp.terms import ServerOffer, OfferedTool
+from codewhale.mcp.terms import OfferedTool, ServerOffer
 
 MAX_BYTES = 8 << 20
 MOST_GONE = 200

@@ -12,7 +12,7 @@ from msgspec import Struct
 from codewhale.lib.text import one_line, sanitise
 from codewhale.mcp.config import wire_part
 from codewhale.mcp.entries import ConfiguredServer
-from codewhale.mcp.terms import ServerOffer, OfferedTool
+from codewhale.mcp.terms import OfferedTool, ServerOffer
 from codewhale.protocol.marks import inert
 from codewhale.protocol.tools import Effect, ToolSpec
 

@@ -9,9 +9,22 @@ from typing import Any
 
 from msgspec import structs
 
-from codewhale.mcp.frames import Answer, Ask, Changed, Close, Done, Gone, Log, Open, Progress, Relist, Report, Use
-from codewhale.mcp.link import BrokerLink
-from codewhale.mcp.terms import Caller, Offer, Outcome, ServerFailed, ServerSpec, ServerState
+from codewhale.mcp.frames import (
+    AskAnswer,
+    Changed,
+    Close,
+    Done,
+    Gone,
+    Log,
+    Open,
+    OrderProgress,
+    Relist,
+    Report,
+    ServerAsk,
+    UseOrder,
+)
+from codewhale.mcp.link import ServersLink
+from codewhale.mcp.terms import CallOutcome, ServerCaller, ServerFailed, ServerOffer, ServerSpec, ServerState
 
 CLOSE_SECONDS = 10.0
 MOST_ASKS = 8  # of one call at once
@@ -22,7 +35,7 @@ class _Turn:
     """A call under way: who made it, what it asks, and until when it may take. Time in which somebody is asked does not
     count."""
 
-    def __init__(self, caller: Caller, seconds: float) -> None:
+    def __init__(self, caller: ServerCaller, seconds: float) -> None:
         self.caller = caller
         self.asks: set[asyncio.Task[None]] = set()
         self._until = time.monotonic() + seconds
@@ -49,8 +62,8 @@ class _Known:
     def __init__(self, spec: ServerSpec) -> None:
         self.spec = spec
         self.state = ServerState(spec.name)
-        self.link: BrokerLink | None = None
-        self.opening: asyncio.Task[Offer] | None = None
+        self.link: ServersLink | None = None
+        self.opening: asyncio.Task[ServerOffer] | None = None
 
     @property
     def runs(self) -> bool:
@@ -62,7 +75,7 @@ class McpServers:
 
     def __init__(self) -> None:
         self.changed: Callable[[str], None] = _nothing
-        self._link: BrokerLink | None = None
+        self._link: ServersLink | None = None
         self._starting = asyncio.Lock()
         self._servers: dict[str, _Known] = {}
         self._turns: dict[int, _Turn] = {}
@@ -72,7 +85,7 @@ class McpServers:
         """The process id of the broker, 0 where there is none."""
         return self._link.pid if self._link is not None and self._link.alive else 0
 
-    async def open(self, spec: ServerSpec) -> Offer:
+    async def open(self, spec: ServerSpec) -> ServerOffer:
         """What the server offers, once it is connected; a cancel stops the waiting alone."""
         known = self._servers.get(spec.name)
         if known is None or known.spec != spec:
@@ -86,7 +99,7 @@ class McpServers:
             known.opening.add_done_callback(_heard)
         return await asyncio.shield(known.opening)
 
-    async def _open(self, known: _Known) -> Offer:
+    async def _open(self, known: _Known) -> ServerOffer:
         spec = known.spec
         known.state = ServerState(spec.name, "starting")
         try:
@@ -115,7 +128,7 @@ class McpServers:
             return structs.replace(known.state, state="failed", error="The broker of MCP servers ended.")
         return known.state
 
-    async def offer(self, name: str) -> Offer:
+    async def offer(self, name: str) -> ServerOffer:
         """What a server offers now; it is started where it does not run."""
         known = self._find(name)
         link = await self._ready(known)
@@ -127,15 +140,15 @@ class McpServers:
         known.state = structs.replace(known.state, offer=_offer(done))
         return _offer(done)
 
-    async def call(self, name: str, tool: str, arguments: dict[str, Any], caller: Caller) -> Outcome:
+    async def call(self, name: str, tool: str, arguments: dict[str, Any], caller: ServerCaller) -> CallOutcome:
         """Call a tool."""
         return await self._use(name, ("call", tool), arguments, caller)
 
-    async def read(self, name: str, uri: str, caller: Caller) -> Outcome:
+    async def read(self, name: str, uri: str, caller: ServerCaller) -> CallOutcome:
         """Read a resource."""
         return await self._use(name, ("read", uri), {}, caller)
 
-    async def prompt(self, name: str, prompt: str, arguments: dict[str, str], caller: Caller) -> Outcome:
+    async def prompt(self, name: str, prompt: str, arguments: dict[str, str], caller: ServerCaller) -> CallOutcome:
         """Get a prompt."""
         return await self._use(name, ("prompt", prompt), dict(arguments), caller)
 
@@ -155,7 +168,9 @@ class McpServers:
             if link is not None:
                 await link.close()
 
-    async def _use(self, name: str, what: tuple[str, str], arguments: dict[str, Any], caller: Caller) -> Outcome:
+    async def _use(
+        self, name: str, what: tuple[str, str], arguments: dict[str, Any], caller: ServerCaller
+    ) -> CallOutcome:
         known = self._find(name)
         try:
             return await self._once(known, what, arguments, caller)
@@ -168,13 +183,15 @@ class McpServers:
                 raise
         return await self._once(known, what, arguments, caller)
 
-    async def _once(self, known: _Known, what: tuple[str, str], arguments: dict[str, Any], caller: Caller) -> Outcome:
+    async def _once(
+        self, known: _Known, what: tuple[str, str], arguments: dict[str, Any], caller: ServerCaller
+    ) -> CallOutcome:
         name = known.spec.name
         link = await self._ready(known)
         seconds = known.spec.call_seconds if what[0] == "call" else known.spec.read_seconds
         number = link.number()
         turn = self._turns[number] = _Turn(caller, seconds)
-        work = asyncio.create_task(link.do(Use(number, name, *what, arguments)))
+        work = asyncio.create_task(link.do(UseOrder(number, name, *what, arguments)))
         try:
             while not work.done() and (left := turn.left()):
                 await asyncio.wait((work,), timeout=left)
@@ -182,7 +199,7 @@ class McpServers:
                 setting = "execute_timeout" if what[0] == "call" else "read_timeout"
                 raise _late(name, f"answer {what[1][:100]}", seconds, setting)
             outcome = work.result().outcome
-            return outcome if outcome is not None else Outcome()
+            return outcome if outcome is not None else CallOutcome()
         finally:
             work.cancel()
             del self._turns[number]
@@ -195,23 +212,23 @@ class McpServers:
             raise ServerFailed("refused", f"The MCP server {name} is not open; nothing was sent.")
         return known
 
-    async def _ready(self, known: _Known) -> BrokerLink:
+    async def _ready(self, known: _Known) -> ServersLink:
         """The broker that holds a server, which is started anew where it has ended."""
         if not known.runs:
             await self.open(known.spec)
         assert known.link is not None
         return known.link
 
-    async def _broker(self) -> BrokerLink:
+    async def _broker(self) -> ServersLink:
         async with self._starting:
             if self._link is None or not self._link.alive:
-                self._link = await BrokerLink.start(self._hear)
+                self._link = await ServersLink.start(self._hear)
             return self._link
 
     def _hear(self, report: Report) -> None:
-        if isinstance(report, Ask):
+        if isinstance(report, ServerAsk):
             self._asked(report)
-        elif isinstance(report, Progress) and report.order in self._turns:
+        elif isinstance(report, OrderProgress) and report.order in self._turns:
             self._turns[report.order].caller.progress(report.server, report.done, report.total, report.text)
         elif isinstance(report, Log) and report.order in self._turns:
             self._turns[report.order].caller.log(report.server, report.level, report.text)
@@ -221,10 +238,10 @@ class McpServers:
             known = self._servers[report.server]
             known.state = structs.replace(known.state, state="failed", error=report.error, stderr=report.stderr)
 
-    def _asked(self, ask: Ask) -> None:
+    def _asked(self, ask: ServerAsk) -> None:
         turn = self._turns.get(ask.order)
         if turn is None or len(turn.asks) >= MOST_ASKS:
-            return self._answer(Answer(ask.ask, refused="nobody can be asked now"))
+            return self._answer(AskAnswer(ask.ask, refused="nobody can be asked now"))
         turn.pause()
         task = asyncio.create_task(self._ask(ask, turn))
         turn.asks.add(task)
@@ -236,26 +253,26 @@ class McpServers:
         task.add_done_callback(ended)
         return None
 
-    async def _ask(self, ask: Ask, turn: _Turn) -> None:
+    async def _ask(self, ask: ServerAsk, turn: _Turn) -> None:
         try:
             if ask.what == "elicit":
                 data = ask.data
                 found = await turn.caller.elicit(ask.server, data["message"], data["schema"], data["url"])
             else:
                 found = await turn.caller.sample(ask.server, ask.data)
-            self._answer(Answer(ask.ask, found))
+            self._answer(AskAnswer(ask.ask, found))
         except ServerFailed as error:
-            self._answer(Answer(ask.ask, refused=str(error)))
+            self._answer(AskAnswer(ask.ask, refused=str(error)))
         except Exception as error:  # whatever it was: the server must not wait for it
-            self._answer(Answer(ask.ask, refused=type(error).__name__))
+            self._answer(AskAnswer(ask.ask, refused=type(error).__name__))
 
-    def _answer(self, answer: Answer) -> None:
+    def _answer(self, answer: AskAnswer) -> None:
         if self._link is not None and self._link.alive:
             self._link.send(answer)
 
 
-def _offer(done: Done) -> Offer:
-    return done.offer if done.offer is not None else Offer("")
+def _offer(done: Done) -> ServerOffer:
+    return done.offer if done.offer is not None else ServerOffer("")
 
 
 def _late(name: str, what: str, seconds: float, setting: str) -> ServerFailed:
@@ -267,7 +284,7 @@ def _nothing(name: str) -> None:
     pass
 
 
-def _heard(task: asyncio.Task[Offer]) -> None:
+def _heard(task: asyncio.Task[ServerOffer]) -> None:
     """Whoever waited may be gone: the error stands in the server's state."""
     if not task.cancelled():
         task.exception()

@@ -18,7 +18,7 @@ from codewhale.mcp.entries import ConfiguredServer, EntryFault
 from codewhale.mcp.identity import ResolvedServer, card, resolve
 from codewhale.mcp.remembered import RememberedOffer, RememberedOffers
 from codewhale.mcp.rows import WireTable, row, wire_table
-from codewhale.mcp.terms import ServerCaller, ServerOffer, OfferedTool, CallOutcome, ServerFailed, Servers, ServerState
+from codewhale.mcp.terms import CallOutcome, OfferedTool, ServerCaller, ServerFailed, ServerOffer, Servers, ServerState
 from codewhale.mcp.tokens import TokenStore
 from codewhale.protocol.errors import ConfigError, ErrorKind, ToolError
 from codewhale.protocol.tools import ToolSpec

@@ -57,7 +57,7 @@ class OfferedResource(Struct, frozen=True, omit_defaults=True):
     template: bool = False
 
 
-class Offer(Struct, frozen=True, omit_defaults=True):
+class ServerOffer(Struct, frozen=True, omit_defaults=True):
     """All that a server offers once it is connected, cut to the bounds of the broker; `left_out` says what was cut."""
 
     server: str
@@ -84,7 +84,7 @@ class Piece(Struct, frozen=True, omit_defaults=True):
     role: str = ""
 
 
-class Outcome(Struct, frozen=True, omit_defaults=True):
+class CallOutcome(Struct, frozen=True, omit_defaults=True):
     """What a call, a read resource or a prompt came to. `error` is the server's own isError; `left_out` says what was
     cut."""
 
@@ -102,7 +102,7 @@ class ServerState(Struct, frozen=True, omit_defaults=True):
     state: str = "idle"
     error: str = ""
     stderr: str = ""
-    offer: Offer | None = None
+    offer: ServerOffer | None = None
 
 
 class ServerFailed(Exception):
@@ -115,7 +115,7 @@ class ServerFailed(Exception):
         self.sent = sent
 
 
-class Caller(Protocol):
+class ServerCaller(Protocol):
     """What a server may ask back during a call, and what it tells; handed with each call by whoever makes it."""
 
     async def elicit(self, server: str, message: str, schema: dict[str, Any], url: str) -> dict[str, Any]:
@@ -135,19 +135,19 @@ class Servers(Protocol):
 
     changed: Callable[[str], None]
 
-    async def open(self, spec: ServerSpec) -> Offer:
+    async def open(self, spec: ServerSpec) -> ServerOffer:
         """Start the broker where there is none, and the server where it does not run; what it offers now."""
 
     def state(self, name: str) -> ServerState: ...
 
-    async def offer(self, name: str) -> Offer:
+    async def offer(self, name: str) -> ServerOffer:
         """List again what a running server offers."""
 
-    async def call(self, name: str, tool: str, arguments: dict[str, Any], caller: Caller) -> Outcome: ...
+    async def call(self, name: str, tool: str, arguments: dict[str, Any], caller: ServerCaller) -> CallOutcome: ...
 
-    async def read(self, name: str, uri: str, caller: Caller) -> Outcome: ...
+    async def read(self, name: str, uri: str, caller: ServerCaller) -> CallOutcome: ...
 
-    async def prompt(self, name: str, prompt: str, arguments: dict[str, str], caller: Caller) -> Outcome: ...
+    async def prompt(self, name: str, prompt: str, arguments: dict[str, str], caller: ServerCaller) -> CallOutcome: ...
 
     async def close(self, name: str) -> None: ...
 

@@ -11,22 +11,22 @@ from typing import Any
 import anyio
 
 from codewhale.lib.text import one_line
-from codewhale.mcp.broker.session import Session
+from codewhale.mcp.broker.session import ServerSession
 from codewhale.mcp.frames import (
-    Answer,
-    Ask,
+    AskAnswer,
     Cancel,
     Close,
     Done,
-    Failed,
     Frames,
     Log,
     Open,
     Order,
-    Progress,
+    OrderFailed,
+    OrderProgress,
     Relist,
     Report,
-    Use,
+    ServerAsk,
+    UseOrder,
     frame,
 )
 from codewhale.mcp.terms import ServerFailed
@@ -36,16 +36,16 @@ MOST_WAITING = 1000  # reports; logs and progress are dropped beyond it
 CLOSE_SECONDS = 5.0
 
 
-class Broker:
+class ServerBroker:
     """All servers of one harness. `folder` is where large results are put."""
 
     def __init__(self, folder: str) -> None:
         self.folder = folder
-        self._sessions: dict[str, Session] = {}
+        self._sessions: dict[str, ServerSession] = {}
         self._scopes: dict[int, anyio.CancelScope] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._out: asyncio.Queue[Report] = asyncio.Queue()
-        self._asks: dict[int, asyncio.Future[Answer]] = {}
+        self._asks: dict[int, asyncio.Future[AskAnswer]] = {}
         self._asked = 0
 
     async def run(self, orders: int, reports: int) -> None:
@@ -73,17 +73,17 @@ class Broker:
 
     def post(self, report: Report) -> None:
         """Send a report."""
-        if not isinstance(report, Log | Progress) or self._out.qsize() < MOST_WAITING:
+        if not isinstance(report, Log | OrderProgress) or self._out.qsize() < MOST_WAITING:
             self._out.put_nowait(report)
 
-    async def ask(self, order: int, server: str, what: str, data: dict[str, Any]) -> Answer:
+    async def ask(self, order: int, server: str, what: str, data: dict[str, Any]) -> AskAnswer:
         """Ask the harness in the course of an order."""
         self._asked += 1
         number = self._asked
-        answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        answer: asyncio.Future[AskAnswer] = asyncio.get_running_loop().create_future()
         self._asks[number] = answer
         try:
-            self.post(Ask(number, order, server, what, data))
+            self.post(ServerAsk(number, order, server, what, data))
             return await answer
         finally:
             del self._asks[number]
@@ -96,13 +96,13 @@ class Broker:
                     data = frame(report)
                 except ValueError as error:
                     order = getattr(report, "order", 0)
-                    data = frame(Failed(order, "protocol", f"The answer is too large: {error}.", sent=True))
+                    data = frame(OrderFailed(order, "protocol", f"The answer is too large: {error}.", sent=True))
                 await writer.write(data)
         except OSError:
             end()
 
     def _take(self, order: Order) -> None:
-        if isinstance(order, Answer):
+        if isinstance(order, AskAnswer):
             waiting = self._asks.get(order.ask)
             if waiting is not None and not waiting.done():
                 waiting.set_result(order)
@@ -115,19 +115,19 @@ class Broker:
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
 
-    async def _do(self, order: Open | Relist | Use | Close, scope: anyio.CancelScope) -> None:
+    async def _do(self, order: Open | Relist | UseOrder | Close, scope: anyio.CancelScope) -> None:
         try:
             with scope:
                 self.post(await self._done(order))
         except ServerFailed as error:
-            self.post(Failed(order.order, error.kind, str(error), error.sent))
+            self.post(OrderFailed(order.order, error.kind, str(error), error.sent))
         except Exception as error:  # of the SDK, whatever it is: the order has its end
             text = one_line(f"{type(error).__name__}: {error}", 500)
-            self.post(Failed(order.order, "protocol", text, isinstance(order, Use)))
+            self.post(OrderFailed(order.order, "protocol", text, isinstance(order, UseOrder)))
         finally:
             del self._scopes[order.order]
 
-    async def _done(self, order: Open | Relist | Use | Close) -> Done:
+    async def _done(self, order: Open | Relist | UseOrder | Close) -> Done:
         if isinstance(order, Open):
             return Done(order.order, await self._open(order))
         session = self._sessions.get(order.name)
@@ -147,7 +147,7 @@ class Broker:
         former = self._sessions.pop(name, None)
         if former is not None:
             await former.close()
-        self._sessions[name] = session = Session(order.spec, self)
+        self._sessions[name] = session = ServerSession(order.spec, self)
         try:
             return await session.open(order.order)
         except BaseException:
@@ -163,4 +163,4 @@ def main(folder: str) -> None:
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     logging.disable(logging.CRITICAL)
-    asyncio.run(Broker(folder).run(orders, reports))
+    asyncio.run(ServerBroker(folder).run(orders, reports))

@@ -6,7 +6,7 @@ from typing import Any
 import mcp_types as types
 import msgspec
 
-from codewhale.mcp.terms import Offer, OfferedPrompt, OfferedResource, OfferedTool
+from codewhale.mcp.terms import OfferedPrompt, OfferedResource, OfferedTool, ServerOffer
 from mcp import Client
 
 MOST_PAGES = 100
@@ -45,7 +45,7 @@ class _Cut:
         return self._left >= 0
 
 
-async def offer_of(client: Client, server: str) -> Offer:
+async def offer_of(client: Client, server: str) -> ServerOffer:
     """All that a server offers now."""
     cut = _Cut()
     has = client.server_capabilities
@@ -69,7 +69,7 @@ async def offer_of(client: Client, server: str) -> Offer:
             resources.append(msgspec.structs.replace(_resource(found, found.uri_template, cut), template=True))
     resources = [row for row in resources if cut.fits(row, f"the resource {row.uri:.100}")]
     info = client.server_info
-    return Offer(
+    return ServerOffer(
         server=server,
         version=cut.text(f"{info.name} {info.version}" if info is not None else "", MOST_WORDS, "the server's name"),
         protocol=client.protocol_version,

@@ -15,7 +15,7 @@ from mcp.client._transport import ReadStream
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCResponse
 
-from codewhale.mcp.terms import Outcome, Piece
+from codewhale.mcp.terms import CallOutcome, Piece
 
 MOST_PARTS = 256
 MOST_INLINE = 64 << 10  # of one text
@@ -162,7 +162,7 @@ class _Pieces:
         else:
             self.binary(found.blob, piece)
 
-    def outcome(self, meta: Any, structured: Any = None, error: bool = False) -> Outcome:
+    def outcome(self, meta: Any, structured: Any = None, error: bool = False) -> CallOutcome:
         """All of it."""
         said = (meta or {}).get(_MARK)
         if structured is not None:
@@ -172,10 +172,10 @@ class _Pieces:
                 self.text(data.decode(), Piece("text", mime="application/json"))
                 structured = None
         left_out = (*((str(said),) if said else ()), *self.left_out[:20])
-        return Outcome(tuple(self.made), structured, error, left_out)
+        return CallOutcome(tuple(self.made), structured, error, left_out)
 
 
-def of_call(result: types.CallToolResult, folder: str) -> Outcome:
+def of_call(result: types.CallToolResult, folder: str) -> CallOutcome:
     """What a call came to."""
     pieces = _Pieces(folder)
     for block in result.content:
@@ -183,7 +183,7 @@ def of_call(result: types.CallToolResult, folder: str) -> Outcome:
     return pieces.outcome(result.meta, result.structured_content, bool(result.is_error))
 
 
-def of_resource(result: types.ReadResourceResult, folder: str) -> Outcome:
+def of_resource(result: types.ReadResourceResult, folder: str) -> CallOutcome:
     """What a resource holds."""
     pieces = _Pieces(folder)
     for found in result.contents:
@@ -191,7 +191,7 @@ def of_resource(result: types.ReadResourceResult, folder: str) -> Outcome:
     return pieces.outcome(result.meta)
 
 
-def of_prompt(result: types.GetPromptResult, folder: str) -> Outcome:
+def of_prompt(result: types.GetPromptResult, folder: str) -> CallOutcome:
     """The messages of a prompt."""
     pieces = _Pieces(folder)
     for message in result.messages:

@@ -20,8 +20,8 @@ from codewhale.lib.text import one_line
 from codewhale.mcp.broker.offers import offer_of
 from codewhale.mcp.broker.pieces import ThinStream, of_call, of_prompt, of_resource
 from codewhale.mcp.broker.programs import ProgramTransport
-from codewhale.mcp.frames import Answer, Changed, Gone, Log, Progress, Report, Use
-from codewhale.mcp.terms import Offer, Outcome, ServerFailed, ServerSpec
+from codewhale.mcp.frames import AskAnswer, Changed, Gone, Log, OrderProgress, Report, UseOrder
+from codewhale.mcp.terms import CallOutcome, ServerFailed, ServerOffer, ServerSpec
 from mcp import Client, MCPError
 
 MOST_TEXT = 10_000  # characters of what a server says in passing
@@ -41,7 +41,7 @@ class Desk(Protocol):
 
     def post(self, report: Report) -> None: ...
 
-    async def ask(self, order: int, server: str, what: str, data: dict[str, Any]) -> Answer: ...
+    async def ask(self, order: int, server: str, what: str, data: dict[str, Any]) -> AskAnswer: ...
 
 
 class Thinned:
@@ -60,7 +60,7 @@ class Thinned:
         return await self._inner.__aexit__(kind, error, trace)
 
 
-class Session:
+class ServerSession:
     """A server. `open` it once, `close` it."""
 
     def __init__(self, spec: ServerSpec, desk: Desk) -> None:
@@ -78,7 +78,7 @@ class Session:
     def runs(self) -> bool:
         return self._client is not None
 
-    async def open(self, order: int) -> Offer:
+    async def open(self, order: int) -> ServerOffer:
         """Connect it, and list what it offers. Raises ServerFailed."""
         self._orders.append(order)
         try:
@@ -92,14 +92,14 @@ class Session:
         finally:
             self._orders.remove(order)
 
-    async def offer(self) -> Offer:
+    async def offer(self) -> ServerOffer:
         """What it offers now."""
         try:
             return await offer_of(self._live_client(), self.spec.name)
         except MCPError as error:
             raise self._failed(error, sent=False) from None
 
-    async def use(self, order: Use) -> Outcome:
+    async def use(self, order: UseOrder) -> CallOutcome:
         """Call, read or get."""
         client = self._live_client()
         _ORDER.set(order.order)
@@ -229,7 +229,7 @@ class Session:
         return own if own in self._orders else (self._orders[-1] if self._orders else 0)
 
     async def _progress(self, progress: float, total: float | None, message: str | None) -> None:
-        self._desk.post(Progress(self._order(), self.spec.name, progress, total, (message or "")[:MOST_TEXT]))
+        self._desk.post(OrderProgress(self._order(), self.spec.name, progress, total, (message or "")[:MOST_TEXT]))
 
     async def _log(self, params: types.LoggingMessageNotificationParams) -> None:
         text = params.data if isinstance(params.data, str) else json.dumps(params.data, ensure_ascii=False)
