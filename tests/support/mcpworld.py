@@ -31,7 +31,7 @@ class McpWorld:
 
     def entry(self, **more: Any) -> dict[str, Any]:
         """The server of notes."""
-        return {"command": sys.executable, "args": [str(self.script)], **more}
+        return {"command": sys.executable, "args": [str(self.script)], "connect_timeout": 120, **more}
 
     def name(self, file: Path | None = None, **servers: Any) -> None:
         """Write the file, the person's own where no other is given."""
