@@ -34,6 +34,7 @@ from codewhale.app.settings import (
     WorkspaceSettings,
     search_settings,
 )
+from codewhale.app.tasking import Tasking
 from codewhale.app.toolbox import Toolbox
 from codewhale.app.webparts import WebParts
 from codewhale.catalog.registry import Catalog
@@ -60,6 +61,7 @@ from codewhale.session.store import SessionStore
 from codewhale.session.window import ContextSettings
 from codewhale.skills.places import SkillPlaces
 from codewhale.skills.rule_folders import any_rules
+from codewhale.tasks.model import TaskSettings
 
 if TYPE_CHECKING:
     from codewhale.agent.children import Children
@@ -137,6 +139,8 @@ class Container:
             self.closers,
             self.sessions,
         )
+        self.tasking = Tasking(place.home, self.sessions, lambda: self.engine, config.section("tasks", TaskSettings))
+        self.closers.callback(self.tasking.close)
         self.web = WebParts(config, place.environ, self.closers)
         self.mcp = McpParts(place, os.path.expanduser(config.section("mcp_config_path", str)), self._mcp_ports())
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
@@ -337,6 +341,8 @@ class Container:
             kept = (self.memory.source_reads(self.engine.session, self.closers), *kept)
         calls = self.mcp.at() if call.tool.startswith("mcp_") else None
         kept = kept if calls is None else (calls, *kept)
+        if (task := self.tasking.watching(call)) is not None:
+            kept = (*kept, task)
         return kept if hooks is None else (hooks, *kept)
 
     def changed_files(self, session: str, call_id: str) -> tuple[FileChange, ...]:
