@@ -11,7 +11,7 @@ import pytest
 from support.mcpworld import SERVERS
 from support.program import codewhale_program
 
-NOTES = {"command": sys.executable, "args": [str(SERVERS / "notes.py")]}
+NOTES = {"command": sys.executable, "args": [str(SERVERS / "notes.py")], "connect_timeout": 120}
 # An entry, the key that is named, and words of the remedy.
 FAULTY: dict[str, tuple[Any, str, str]] = {
     "list": ([1], "", "Write an object"),
