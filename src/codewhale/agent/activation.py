@@ -89,7 +89,7 @@ def is_unseen(state: SessionState, call: PendingCall) -> bool:
     """Whether a call names a tool that the session has not shown; one by a name that the array holds is seen, and so is
     one by a verb, however it was spelt, where the array holds verbs."""
     verb = ("shell_run",) if RepairCode.VERB in call.repairs else ()
-    return not any(is_known(state, name) for name in (call.name, call.call.name, *verb))
+    return not call.direct and not any(is_known(state, name) for name in (call.name, call.call.name, *verb))
 
 
 def is_outdated(state: SessionState, spec: ToolSpec) -> bool:

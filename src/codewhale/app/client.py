@@ -11,13 +11,16 @@ from msgspec.structs import replace
 
 from codewhale.agent.turn import TurnState
 from codewhale.app.container import Container
+from codewhale.catalog.lifecycle import closed_gate
 from codewhale.commands.base import CommandContext, CommandRegistry, Families
 from codewhale.protocol import ops, views
 from codewhale.protocol.children import ChildView, ListChildren, ReadEvents, StopChild, TellChild
+from codewhale.protocol.directcalls import DirectOutcome, ListTools, RunCall
 from codewhale.protocol.errors import CodeWhaleError, SessionError, ToolError
 from codewhale.protocol.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    CallFinished,
     Envelope,
     MessageAdded,
     QuestionAnswered,
@@ -29,6 +32,7 @@ from codewhale.protocol.modes import Authority
 from codewhale.protocol.requests import Op, Query, Request
 from codewhale.protocol.reviews import Review
 from codewhale.protocol.tasks import AddTask, CancelTask, GetTask, ListTasks, ResumeTask
+from codewhale.protocol.tools import ToolSpec
 from codewhale.session.fanout import deliver
 from codewhale.session.session import Session
 from codewhale.session.standing import standing
@@ -95,6 +99,7 @@ class EngineClient:
             ops.ChangeSetting.done_by(lambda op: asyncio.to_thread(self.providers.change, op.key, op.value)),
             ops.StartDemo.done_by(self._start_demo),
             DecideFact.done_by(self._decide_fact),
+            RunCall.done_by(self._run_call),
             AddTask.done_by(self.parts.tasking.add),
             CancelTask.done_by(lambda op: self.parts.tasking.cancel(op.task)),
             ResumeTask.done_by(lambda op: self.parts.tasking.resume(op.task)),
@@ -117,6 +122,7 @@ class EngineClient:
             views.CheckEndpoint.done_by(lambda query: self.connections.check(query)),
             views.GetQueue.done_by(lambda query: self.queued(query.session)),
             views.GetContext.done_by(lambda query: control.context(query.session, query.brief)),
+            ListTools.done_by(self._callable),
             views.GetTools.done_by(lambda query: control.tools(query.session)),
             views.ListCommands.done_by(self._commands),
             views.CompleteCommand.done_by(self._complete),
@@ -226,6 +232,20 @@ class EngineClient:
         output = await self.commands.run(op.line, CommandContext(op.session, session.state.workspace))
         await session.barrier()
         return output
+
+    async def _run_call(self, op: RunCall) -> DirectOutcome:
+        call = await self._engine.direct.run(op)
+        finished = next(event for event in call.events if isinstance(event, CallFinished))
+        get = self.parts.artifacts.get
+        images = [(image.media_type, await asyncio.to_thread(get, image.artifact)) for image in finished.images]
+        return DirectOutcome(finished.ok, finished.content, finished.error, tuple(images))
+
+    def _callable(self, query: ListTools) -> tuple[ToolSpec, ...]:
+        session = self._session(query)
+        facts, model = session.provider.settings.facts, session.state.model
+        off = self.parts.settings(session.state.workspace).tools.disabled
+        rows = self.parts.catalog.rows.values()
+        return tuple(row for row in rows if row.name not in off and not closed_gate(row.name, row.gate, facts, model))
 
     async def _run_shell(self, op: ops.RunShell) -> int | None:
         session = self._session(op)

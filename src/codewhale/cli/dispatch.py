@@ -23,7 +23,7 @@ COMMANDS = {
     "logout": "delete a stored API key",
     "config": "read and change the configuration",
     "skills": "check skills against the open standard",
-    "mcp": "list, add, approve, switch and check MCP servers",
+    "mcp": "list, add, approve and check MCP servers, or be one",
     "memory": "list, check and promote what is remembered",
     "trust": "choose which project files may configure codewhale",
     "policy": "show what the permissions decide about a command",
@@ -178,8 +178,6 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import skills as module
         case "memory":
             from codewhale.cli import memory as module
-        case "mcp":
-            from codewhale.cli import mcp as module
         case "trust":
             from codewhale.cli import trust as module
         case "policy":
@@ -204,6 +202,8 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import worktree as module
         case "completion":
             from codewhale.cli import completion as module
+        case "mcp":
+            from codewhale.cli import mcp as module
         case "web":
             from codewhale.cli import web as module
         case _:

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from codewhale.cli import mcpserve
 from codewhale.cli.parser import ChoiceError, add_workspace, workspace
 from codewhale.cli.stdio import put, say, say_raw
 from codewhale.lib.text import sanitise
@@ -21,6 +22,8 @@ Servers are named in your own mcp.json and in a project's .mcp.json or
 .codewhale/mcp.json. None is started before you approve it: its whole command
 line, the names of its variables, its address, and the bytes of the files it
 names. After a change it asks again.
+
+serve is the other side: it offers this workspace to other programs.
 """
 _ENDS = "exit codes:\n  0 done, and nothing is wrong   1 something is wrong, or you answered no   2 wrong usage\n"
 Doing = Callable[["McpAdmin", argparse.Namespace], int]
@@ -49,6 +52,7 @@ def build(parser: argparse.ArgumentParser) -> None:
     _named(_declare(actions, "reload", "start a server and list anew what it offers"))
     login = _named(_declare(actions, "login", "keep a token for the address of a server; it is read from stdin"))
     login.add_argument("--remove", action="store_true", help="remove the kept token")
+    mcpserve.build(actions.add_parser("serve", help="offer this workspace's tools to other programs"))
 
 
 def _declare(actions: Any, name: str, what: str) -> argparse.ArgumentParser:
@@ -69,6 +73,8 @@ def _for_project(action: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
+    if args.action == "serve":
+        return mcpserve.run(args)
     from codewhale.app.mcpparts import open_servers
     from codewhale.app.settings import open_config
     from codewhale.config import home_dir, refuse_unusable
