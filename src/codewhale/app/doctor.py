@@ -134,6 +134,7 @@ def diagnose(home: str, workspace: str, environ: Mapping[str, str], over: Mappin
         _sandbox("" if config is None else str(config.get("sandbox.network") or "")),
         _space(home),
         _sessions(home),
+        *_tasks(home),
     )
     ok = all(check.status != "fail" for check in checks)
     return Diagnosis(1, __version__, workspace, path, os.path.exists(path), route.provider, route.model,
@@ -300,6 +301,27 @@ def _sandbox(network: str) -> Check:
     if not found.brokered:
         limits = "commands cannot create files at the top of the workspace, change modes or times, or commit"
     return Check("sandbox", "warn" if found.fix else "ok", f"{found.mechanism}: {limits}; {tried}", found.fix)
+
+
+def _tasks(home: str) -> Iterator[Check]:
+    """Whether somebody works at tasks, where there are any."""
+    if not os.path.isdir(os.path.join(home, "journal")):
+        return
+    from codewhale.journal.model import JournalError
+    from codewhale.tasks.book import TaskBook
+
+    book = TaskBook(home, SessionStore(home, SystemClock()))
+    try:
+        board = book.board(1)
+        waiting = board.counts.get("queued", 0)
+        counts = ", ".join(f"{count} {state}" for state, count in sorted(board.counts.items())) or "none"
+        works = "; ".join(board.workers) or "nobody works"
+        fix = "open codewhale, or run: codewhale work" if waiting and not board.workers else ""
+        yield Check("tasks", "warn" if fix else "ok", f"{counts}; {works}", fix)
+    except JournalError as error:
+        yield Check("tasks", "warn", str(error))
+    finally:
+        book.close()
 
 
 def _space(home: str) -> Check:

@@ -59,6 +59,7 @@ COMMANDS: dict[str, str] = {
     "/skill": "skill",
     "/skills": "skills",
     "/status": "session",
+    "/task": "tasks",
     "/tokens": "usage",
     "/tools": "tools",
     "/trust": "trust",
@@ -213,6 +214,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
     from codewhale.commands.search import SearchCommand
     from codewhale.commands.session import SessionCommands
     from codewhale.commands.sources import SourceCommands
+    from codewhale.commands.tasks import TaskCommand
     from codewhale.commands.tools import ToolsCommand
     from codewhale.commands.trust import TrustCommand
     from codewhale.commands.undo import UndoCommands
@@ -243,6 +245,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "review": lambda: client.reviews,
         "search": lambda: SearchCommand(services.code_search),
         "session": lambda: SessionCommands(control, app.sessions.summaries, lambda: sandbox().mechanism),
+        "tasks": lambda: TaskCommand(client.query, client.submit),
         "tools": lambda: ToolsCommand(control),
         "trust": lambda: TrustCommand(services.trust),
         "undo": lambda: UndoCommands(services.undo, services.workspaces, control, app.tell),

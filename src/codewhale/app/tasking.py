@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from codewhale.tasks.runner import Conversations
     from codewhale.tasks.worker import TaskWorker
 
+_IDLE_SECONDS = 0.3
+
 
 class Tasking:
     """What the application does with tasks; nothing is opened before it is needed."""
@@ -109,6 +111,14 @@ class Tasking:
             work.cancel()
             await asyncio.wait([work])
             self._worker = None
+
+    async def idle(self) -> None:
+        """Return once nothing is queued or at work."""
+        while True:
+            counts = (await self.board(1)).counts
+            if not (counts.get("queued") or counts.get("running")):
+                return
+            await asyncio.sleep(_IDLE_SECONDS)
 
     def watching(self, call: CallView) -> "TaskCalls | None":
         """What watches a call of a task, or of a sub-agent of one."""

@@ -36,6 +36,8 @@ COMMANDS = {
     "index": "build or inspect the code search index",
     "tools": "list the tools, print exactly what a model is sent",
     "completion": "print the completion script of a shell",
+    "tasks": "list, show, cancel and resume durable tasks",
+    "work": "run durable tasks until it is told to stop",
     "worktree": "list the checkouts that --worktree made",
     "web": "the terminal interface in a browser on this machine",
 }
@@ -198,6 +200,10 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import index as module
         case "tools":
             from codewhale.cli import tools as module
+        case "tasks":
+            from codewhale.cli import tasks as module
+        case "work":
+            from codewhale.cli import work as module
         case "worktree":
             from codewhale.cli import worktree as module
         case "completion":
