@@ -14,6 +14,7 @@ from codewhale.app.container import Container
 from codewhale.catalog.lifecycle import closed_gate
 from codewhale.commands.base import CommandContext, CommandRegistry, Families
 from codewhale.protocol import ops, views
+from codewhale.protocol.automations import ListAutomations, SwitchAutomation
 from codewhale.protocol.children import ChildView, ListChildren, ReadEvents, StopChild, TellChild
 from codewhale.protocol.directcalls import DirectOutcome, ListTools, RunCall
 from codewhale.protocol.errors import CodeWhaleError, SessionError, ToolError
@@ -103,6 +104,7 @@ class EngineClient:
             AddTask.done_by(self.parts.tasking.add),
             CancelTask.done_by(lambda op: self.parts.tasking.cancel(op.task)),
             ResumeTask.done_by(lambda op: self.parts.tasking.resume(op.task)),
+            SwitchAutomation.done_by(lambda op: self.parts.tasking.switch(op.automation, op.paused)),
             Review.done_by(lambda op: self.reviews.review(op, self._root(op))),
         )
 
@@ -138,6 +140,7 @@ class EngineClient:
             views.ListFormer.done_by(lambda query: control.former(query.session)),
             views.PreviewRewind.done_by(self._rewind),
             GetFacts.done_by(self._facts),
+            ListAutomations.done_by(lambda query: self.parts.tasking.schedules(query.most)),
             ListTasks.done_by(lambda query: self.parts.tasking.board(query.most)),
             GetTask.done_by(lambda query: self.parts.tasking.record(query.task)),
             GetWaiting.done_by(lambda query: asyncio.to_thread(self.parts.memory.waiting.shown, query.workspace)),

@@ -132,7 +132,8 @@ def _tools_of_the_work(app: Container, key: str) -> object:
         case "taskshell":
             from codewhale.tools.taskshell import TaskShellTools
 
-            return TaskShellTools(app.services.jobs, app.services.job_logs, app.clock, app.hooking.shell_env)
+            shell_env, task_of = app.hooking.shell_env, app.tasking.task_of
+            return TaskShellTools(app.services.jobs, app.services.job_logs, app.clock, shell_env, task_of)
         case "undo":
             from codewhale.tools.undo import UndoTools
 
@@ -173,13 +174,17 @@ def _tools_of_the_work(app: Container, key: str) -> object:
             from codewhale.tools.handles import HandleTools
 
             values = lambda session: app.engine.session(session).state.values  # noqa: E731
-            return HandleTools(app.artifacts, values, app.recursion.transcript)
+            return HandleTools(app.artifacts, values, app.recursion.transcript, app.tasking.artifact)
         case _:
             return _tools_beside_the_work(app, key)
 
 
 def _tools_beside_the_work(app: Container, key: str) -> object:
     match key:
+        case "automations":
+            from codewhale.tools.automations import AutomationTools
+
+            return AutomationTools(app.tasking.automations, app.tasking)
         case "tasks":
             from codewhale.tools.tasks import TaskTools
 

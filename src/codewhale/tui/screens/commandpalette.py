@@ -51,7 +51,7 @@ _T = TypeVar("_T")
 FIRST: tuple[str, ...] = (
     "composer.send", "composer.newline", "composer.steer", "composer.escape", "app.interrupt", "app.palette",
     "composer.mode", "composer.complete", "composer.effort", "app.sessions", "app.models", "app.jobs", "app.agents",
-    "app.focus_transcript", "app.search", "app.pager", "app.copy_answer", "app.keys",
+    "app.tasks", "app.focus_transcript", "app.search", "app.pager", "app.copy_answer", "app.keys",
 )  # fmt: skip
 _TYPED: tuple[tuple[str, str], ...] = (("/", "slash"), ("@", "file"), ("!", "shell"))
 
