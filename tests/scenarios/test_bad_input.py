@@ -441,7 +441,8 @@ async def test_a_file_that_does_not_parse_is_a_result_and_no_fault(home: Path, l
 
 
 WITHOUT_WORKSPACE = {
-    "agent_eval", "checklist_add", "checklist_list", "checklist_write", "diagnostics", "handle_read", "memory_search",
+    "agent_eval", "checklist_add", "checklist_list", "checklist_write", "diagnostics", "handle_read",
+    "list_mcp_resource_templates", "list_mcp_resources", "mcp_get_prompt", "mcp_read_resource", "memory_search",
     "note", "remember", "request_user_input", "retrieve_tool_result", "rlm_session_objects", "tool_search_tool_bm25",
     "tool_search_tool_regex", "update_plan", "validate_data", "web_run",
 }  # fmt: skip

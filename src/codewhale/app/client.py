@@ -118,6 +118,7 @@ class EngineClient:
             ops.ListSessions.done_by(lambda query: sessions.summaries(query.workspace)),
             ops.GetMessages.done_by(self._messages),
             views.PreviewSession.done_by(lambda query: self.work.session(query.id, query.last)),
+            views.ListServers.done_by(lambda query: self.work.servers(self.parts.mcp)),
             views.GetSettings.done_by(lambda query: asyncio.to_thread(self.providers.settings, self._root(query))),
             views.FindLocal.done_by(lambda query: self.providers.found()),
             views.CheckEndpoint.done_by(lambda query: self.connections.check(query)),
@@ -157,6 +158,8 @@ class EngineClient:
     async def _open(self, op: ops.OpenSession) -> str:
         self.parts.read_settings(op.workspace)
         clauses = self.parts.permissions.liftable(op.workspace, op.clauses) if op.clauses else []
+        if not op.owner:
+            await self.parts.mcp.require()
         session = self._engine.open(op)
         workspace = session.state.workspace
         session.lifted.extend(clauses)

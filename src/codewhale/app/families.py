@@ -35,6 +35,7 @@ COMMANDS: dict[str, str] = {
     "/init": "init",
     "/jobs": "jobs",
     "/login": "providers",
+    "/mcp": "mcp",
     "/memory": "memory",
     "/mode": "session",
     "/model": "session",
@@ -76,6 +77,10 @@ def tool_family(app: Container, key: str) -> object:
             from codewhale.tools.files import FileTools
 
             return FileTools(app.services.workspaces)
+        case "mcp":
+            from codewhale.tools.mcp import McpTools
+
+            return McpTools(lambda session: app.mcp.at())
         case "patch":
             from codewhale.tools.patch import PatchTools
 
@@ -251,9 +256,17 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "undo": lambda: UndoCommands(services.undo, services.workspaces, control, app.tell),
         "usage": lambda: UsageCommands(control),
         "workspace": lambda: WorkspaceCommands(client.work.diff),
+        "mcp": lambda: _mcp(app),
         "memory": lambda: _memory(client),
         **_guiding(app),
     }
+
+
+def _mcp(app: Container) -> object:
+    from codewhale.commands.mcp import McpCommand
+    from codewhale.mcp.admin import McpAdmin
+
+    return McpCommand(lambda: McpAdmin(app.mcp.built().service))
 
 
 def _memory(client: EngineClient) -> object:
