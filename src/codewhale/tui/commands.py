@@ -43,7 +43,8 @@ _TAKE_A_WORD = frozenset({"/connect", "/login", "/diff", "/undo", "/restore", "/
 QUIT = ("/quit", "/exit")
 # What belongs together in a list of commands, in this order; what is not here stands in the last group.
 GROUPS: dict[str, str] = {
-    "session": "/new /clear /sessions /resume /rename /fork /export /queue /jobs /agents /task /memory /status /quit /exit",
+    "session": "/new /clear /sessions /resume /rename /fork /export /queue /jobs /agents /task /memory /status /quit "
+    "/exit",
     "changes": "/diff /undo /restore /rewind /retry /review",
     "model": "/model /models /provider /providers /connect /login /doctor /effort",
     "context": "/context /compact /cost /tokens /cache /budget /relay /batonpass /接力",
