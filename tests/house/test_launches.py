@@ -28,6 +28,8 @@ LAUNCHES = {
     ("tools/diagnostics.py", "own", "held_where_possible('read-only')"),
     ("workspace/git.py", "own", "'none'"),  # it makes checkouts below the state directory, which no profile opens
     ("workspace/git.py", "own", "held_where_possible('read-only')"),
+    ("mcp/link.py", "False", "NONE"),  # our own broker, which starts servers and holds each to its profile
+    ("mcp/broker/programs.py", "person", "spec.profile"),
     ("rlm/process.py", "False", "ISOLATED if confined else NONE"),  # unconfined only where a person agreed
 }
 # Where the way to our own interpreter is written down; nobody else names it to start it.

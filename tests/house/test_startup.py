@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from support.house import sources
 from support.patience import HANG
 
 PROGRAM = "import sys\nfrom codewhale.cli import main\nsys.argv[0] = 'codewhale'\nsys.exit(main())\n"
@@ -85,6 +86,12 @@ def test_a_turn_without_calls_imports_no_tool(tmp_path: Path, endpoint: str) -> 
     rooms = ("codewhale.tools.", "codewhale.services.", "codewhale.commands.")
     families = {name for name in found if name.startswith(rooms)} - {"codewhale.tools.base", "codewhale.commands.base"}
     assert families == set()
+
+
+def test_the_sdk_of_mcp_is_loaded_by_the_broker_alone() -> None:
+    sdk = re.compile(r"^\s*(from|import) (mcp|mcp_types|httpx2|pydantic|starlette|uvicorn)\b", re.M)
+    using = {source.path for source in sources() if sdk.search(source.text)}
+    assert using and {path for path in using if not path.startswith("src/codewhale/mcp/broker/")} == set()
 
 
 FIRST_PAINT = """

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from codewhale.journal import SqliteJournal
 from codewhale.journal.model import JournalError, LeaseLost, NewRun, RunJournal, Schedule
+from codewhale.journal.sqlite import SqliteJournal
 
 BACKENDS: dict[str, Callable[[str, Callable[[], float]], RunJournal]] = {"sqlite": SqliteJournal}
 

@@ -10,14 +10,14 @@ from pathlib import Path
 
 import pytest
 
-from codewhale.journal import SqliteJournal
 from codewhale.journal.database import VERSION
 from codewhale.journal.model import JournalDamaged, JournalUnavailable, NewRun
 from codewhale.journal.place import file_system
+from codewhale.journal.sqlite import SqliteJournal
 
 CLAIMER = """
 import sys
-from codewhale.journal import SqliteJournal
+from codewhale.journal.sqlite import SqliteJournal
 journal = SqliteJournal(sys.argv[1])
 print("open", flush=True)
 while (taken := journal.runs.claim("task", sys.argv[2], 600)) is not None:

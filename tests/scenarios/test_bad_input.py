@@ -93,6 +93,16 @@ EXTRA: dict[str, list[dict[str, Any]]] = {
     ],
     "run_tests": [{"args": "-s'"}],
     "run_verifiers": [{"commands": [{"name": "t", "program": "true", "cwd": "../"}]}],
+    "task_cancel": [{"task_id": "task_00000000"}, {"task_id": "../x"}, {"task_id": ""}],
+    "task_create": [
+        {"prompt": "x", "mode": "yolo"},
+        {"prompt": "x", "workspace": "/"},
+        {"prompt": "x", "workspace": "nowhere"},
+        {"prompt": "x", "on_death": "maybe"},
+        {"prompt": " "},
+    ],
+    "task_list": [{"limit": 0}, {"limit": 1000}],
+    "task_read": [{"task_id": "task_00000000"}, {"task_id": "../x"}, {"task_id": ""}],
     "task_gate_run": [
         {"gate": "tests", "command": "true"},
         {"gate": "", "command": "true"},

@@ -53,7 +53,11 @@ GOOD: dict[str, dict[str, Any]] = {
     "run_tests": {},
     "run_verifiers": {"commands": [{"name": "t", "program": "true"}]},
     "speech": {"text": "Good morning."},
+    "task_cancel": {"task_id": "JOB"},
+    "task_create": {"prompt": "Look at it"},
     "task_gate_run": {"gate": "custom", "command": "true"},
+    "task_list": {},
+    "task_read": {"task_id": "JOB"},
     "task_shell_start": {"command": "true"},
     "task_shell_wait": {"task_id": "JOB"},
     "tool_agent": {"prompt": "Work once"},
@@ -74,6 +78,7 @@ def shell(command: str, background: bool = False) -> dict[str, Any]:
 
 # What has to be there before a call of a tool can be a good one.
 RLM = {"name": "rlm_open", "arguments": {"name": "notes", "content": "one\ntwo\n"}}
+TASK = {"name": "task_create", "arguments": {"prompt": "Look at it"}}
 NOTHING = ({"name": "list_dir", "arguments": {}},)
 READY: dict[str, Sequence[dict[str, Any]]] = defaultdict(
     lambda: NOTHING,
@@ -81,6 +86,8 @@ READY: dict[str, Sequence[dict[str, Any]]] = defaultdict(
     exec_shell_interact=(shell("exec cat", True),),
     exec_shell_cancel=(shell("exec cat", True),),
     task_shell_wait=(shell("true", True),),
+    task_cancel=(TASK,),
+    task_read=(TASK,),
     retrieve_tool_result=(shell("seq 9999"),),
     handle_read=(RLM, {"name": "rlm_eval", "arguments": {"name": "notes", "code": "finalize(SOURCE)"}}),
     rlm_close=(RLM,),

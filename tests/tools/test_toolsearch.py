@@ -146,12 +146,9 @@ async def test_a_closed_gate_is_told(home: Path, workspace: Path) -> None:
     assert names(opened) == ["fim_edit"]
 
 
-async def test_what_is_promised_is_told_not_to_be_there_yet(home: Path, workspace: Path) -> None:
-    by_name, by_words = await searched(
-        home, workspace, (BY_PATTERN, {"query": "task_create"}), (BY_NEED, {"query": "task create"})
-    )
-    assert "not part of this version" in closed(by_name)["task_create"]
-    assert "task_create" in closed(by_words) and "tool_agent" not in closed(by_words)
+async def test_a_tool_for_another_model_is_not_found(home: Path, workspace: Path) -> None:
+    (result,) = await searched(home, workspace, (BY_PATTERN, {"query": "^tool_agent$"}))
+    assert names(result) == []
 
 
 async def test_a_missing_program_is_named(

@@ -438,7 +438,7 @@ class SessionFactory:
         session.emit(*await self._first(session, True))
 
     async def _first(self, session: Session, told: bool) -> Sequence[Event]:
-        if self._deps.begin is None or session.state.requests or session.state.owner:
+        if self._deps.begin is None or session.state.requests or session.state.owner or session.state.kind:
             return ()
         return await self._deps.begin(session, told)
 

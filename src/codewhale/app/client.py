@@ -28,6 +28,7 @@ from codewhale.protocol.messages import Image, Message
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.requests import Op, Query, Request
 from codewhale.protocol.reviews import Review
+from codewhale.protocol.tasks import AddTask, CancelTask, GetTask, ListTasks, ResumeTask
 from codewhale.session.fanout import deliver
 from codewhale.session.session import Session
 from codewhale.session.standing import standing
@@ -94,6 +95,9 @@ class EngineClient:
             ops.ChangeSetting.done_by(lambda op: asyncio.to_thread(self.providers.change, op.key, op.value)),
             ops.StartDemo.done_by(self._start_demo),
             DecideFact.done_by(self._decide_fact),
+            AddTask.done_by(self.parts.tasking.add),
+            CancelTask.done_by(lambda op: self.parts.tasking.cancel(op.task)),
+            ResumeTask.done_by(lambda op: self.parts.tasking.resume(op.task)),
             Review.done_by(lambda op: self.reviews.review(op, self._root(op))),
         )
 
@@ -127,6 +131,8 @@ class EngineClient:
             views.ListFormer.done_by(lambda query: control.former(query.session)),
             views.PreviewRewind.done_by(self._rewind),
             GetFacts.done_by(self._facts),
+            ListTasks.done_by(lambda query: self.parts.tasking.board(query.most)),
+            GetTask.done_by(lambda query: self.parts.tasking.record(query.task)),
             GetWaiting.done_by(lambda query: asyncio.to_thread(self.parts.memory.waiting.shown, query.workspace)),
             views.PreviewUndo.done_by(lambda query: self.work.undo(query, self._root(query))),
         )

@@ -33,6 +33,7 @@ from codewhale.app.settings import (
     WorkspaceSettings,
     search_settings,
 )
+from codewhale.app.tasking import Tasking
 from codewhale.app.toolbox import Toolbox
 from codewhale.app.webparts import WebParts
 from codewhale.catalog.registry import Catalog
@@ -59,6 +60,7 @@ from codewhale.session.store import SessionStore
 from codewhale.session.window import ContextSettings
 from codewhale.skills.places import SkillPlaces
 from codewhale.skills.rule_folders import any_rules
+from codewhale.tasks.model import TaskSettings
 
 if TYPE_CHECKING:
     from codewhale.agent.children import Children
@@ -136,6 +138,8 @@ class Container:
             self.closers,
             self.sessions,
         )
+        self.tasking = Tasking(place.home, self.sessions, lambda: self.engine, config.section("tasks", TaskSettings))
+        self.closers.callback(self.tasking.close)
         self.web = WebParts(config, place.environ, self.closers)
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)
@@ -320,6 +324,8 @@ class Container:
         kept: tuple[CallHook, ...] = (self.services.undo,) if changes and call.tool != "revert_turn" else ()
         if call.subjects and self.memory.any_sources():
             kept = (self.memory.source_reads(self.engine.session, self.closers), *kept)
+        if (task := self.tasking.watching(call)) is not None:
+            kept = (*kept, task)
         return kept if hooks is None else (hooks, *kept)
 
     def changed_files(self, session: str, call_id: str) -> tuple[FileChange, ...]:

@@ -168,6 +168,16 @@ def _tools_of_the_work(app: Container, key: str) -> object:
 
             values = lambda session: app.engine.session(session).state.values  # noqa: E731
             return HandleTools(app.artifacts, values, app.recursion.transcript)
+        case _:
+            return _tools_beside_the_work(app, key)
+
+
+def _tools_beside_the_work(app: Container, key: str) -> object:
+    match key:
+        case "tasks":
+            from codewhale.tools.tasks import TaskTools
+
+            return TaskTools(app.tasking)
         case "rlm":
             from codewhale.tools.rlm import RlmTools
 

@@ -17,6 +17,7 @@ from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.screen import TuiSettings
 from codewhale.session.redaction import Redactor
 from codewhale.session.window import ContextSettings
+from codewhale.tasks.model import TaskSettings
 
 Effort = Literal["", "off", "low", "medium", "high", "max", "auto"]
 
@@ -121,10 +122,10 @@ class Settings(Struct, frozen=True):
     `approval` what becomes of calls that no rule decides: suggest asks the person, sandbox asks about what the
     sandbox does not hold, auto runs them, never refuses them, `skills` where more skills stand, `hooks` the
     commands that run at moments of a session, `tui` how the terminal interface looks and is driven, `subagents`
-    what bounds them, `rlm` recursive sessions, `web` searches, `speech` who speaks, `mcp_config_path` the file
-    that names MCP servers, `titles` whether the model is asked for a title after a session's first turn (by default no
-    server of this machine or its own network). The four last ones are of code search: whether it has an index at
-    all, and the local programs, or folders of models, in its slots ("" is none)."""
+    what bounds them, `rlm` recursive sessions, `tasks` durable tasks, `web` searches, `speech` who speaks,
+    `mcp_config_path` the file that names MCP servers, `titles` whether the model is asked for a title after a session's
+    first turn (by default no server of this machine or its own network). The four last ones are of code search: whether
+    it has an index at all, and the local programs, or folders of models, in its slots ("" is none)."""
 
     provider: str = ""
     model: str = ""
@@ -138,6 +139,7 @@ class Settings(Struct, frozen=True):
     skills: SkillSettings = SkillSettings()
     subagents: ChildSettings = ChildSettings()
     rlm: RlmTable = RlmTable()
+    tasks: TaskSettings = TaskSettings()
     network: NetworkTable = NetworkTable()
     web: WebTable = WebTable()
     speech: SpeechTable = SpeechTable()

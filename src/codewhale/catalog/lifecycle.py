@@ -28,12 +28,12 @@ DEFERRED: frozenset[str] = frozenset(
     """checklist_add checklist_list checklist_update code_history code_symbols codebase_search diagnostics
     exec_shell_cancel fim_edit git_blame handle_read load_skill memory_get memory_search note project_map remember
     request_user_input retrieve_tool_result revert_turn rlm_close rlm_configure rlm_eval rlm_open
-    rlm_session_objects run_verifiers speech task_create task_gate_run task_list
+    rlm_session_objects run_verifiers speech task_cancel task_create task_gate_run task_list
     task_read task_shell_start task_shell_wait tool_agent validate_data web_run""".split()
 )
 
 # Canonical names promised but not built yet; the set may only shrink.
-NOT_YET: frozenset[str] = frozenset("task_create task_list task_read".split())
+NOT_YET: frozenset[str] = frozenset()
 
 
 class Alias(Struct, frozen=True):
@@ -82,7 +82,7 @@ PROMISED: frozenset[str] = frozenset(
     automation_run automation_update create_goal finance get_goal github_close_issue github_close_pr github_comment
     github_issue_context github_pr_context image_analyze image_ocr js_execution notify pandoc_convert
     pr_attempt_list pr_attempt_preflight pr_attempt_read pr_attempt_record recall_archive review
-    slop_ledger_append slop_ledger_export slop_ledger_query slop_ledger_update task_cancel
+    slop_ledger_append slop_ledger_export slop_ledger_query slop_ledger_update
     update_goal""".split()
 )
 

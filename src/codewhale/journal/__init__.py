@@ -1,5 +1,1 @@
 """What must outlive a process: runs, attempts, waits, leases, schedules and intents of side effects."""
-
-from codewhale.journal.sqlite import SqliteJournal
-
-__all__ = ["SqliteJournal"]

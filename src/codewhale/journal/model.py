@@ -171,7 +171,9 @@ class Runs(Protocol):
     def requeue(self, run: str, states: Sequence[RunState], data: Data | None = None) -> Run | None:
         """Queue one of these states for its next attempt; None where it stands otherwise by now."""
 
-    def settle(self, run: str, states: Sequence[RunState], state: RunState, result: Data) -> Run | None:
+    def settle(
+        self, run: str, states: Sequence[RunState], state: RunState, result: Data, data: Data | None = None
+    ) -> Run | None:
         """Put one that nobody works at into another state; None where it stands otherwise by now."""
 
     def stop(self, run: str) -> Run | None:

@@ -145,11 +145,15 @@ class SqliteRuns:
             base.execute("UPDATE intents SET settled = ? WHERE run = ? AND settled IS NULL", (now, run))
             return put_run(base, stands, "queued", {}, now)
 
-    def settle(self, run: str, states: Sequence[RunState], state: RunState, result: Data) -> Run | None:
+    def settle(
+        self, run: str, states: Sequence[RunState], state: RunState, result: Data, data: Data | None = None
+    ) -> Run | None:
         with self._database.write(full=True) as base:
             stands = one_run(base, run)
             if stands is None or stands.state not in states or stands.state == "running":
                 return None
+            if data is not None:
+                stands = _replace_data(base, stands, data)
             return put_run(base, stands, state, result, self._database.now(base))
 
     def stop(self, run: str) -> Run | None:

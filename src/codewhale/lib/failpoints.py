@@ -34,6 +34,13 @@ POINTS = (
     "export.after_rename",
     "rewind.files_back",
     "child.end",
+    "task.taken",
+    "task.claimed",
+    "task.opened",
+    "task.intent",
+    "task.result",
+    "task.ended",
+    "task.beat",
 )
 KINDS = ("kill", "short", "enospc", "eio")
 

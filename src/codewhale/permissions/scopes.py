@@ -54,7 +54,9 @@ def by_scope(
 
 def _who(scope: Scope) -> tuple[str, str]:
     if not scope.skills:
-        return f"scope.{scope.role or 'custom'}", f"This is a sub-agent of the role {scope.role or 'custom'}"
+        role = scope.role or "custom"
+        what = "This is a task" if role == "task" else f"This is a sub-agent of the role {role}"
+        return f"scope.{role}", what
     names = ", ".join(scope.skills)
     which = f"the active skill{'s' if len(scope.skills) > 1 else ''} {names}"
     if scope.role:

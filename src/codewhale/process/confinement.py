@@ -360,13 +360,13 @@ def _git_settings(site: Site) -> str:
 
 def _temporary(workspace: str) -> str:
     """The private folder for temporary files of commands in a workspace."""
-    path = os.path.join(_temporary_root(), hashlib.sha256(os.fsencode(workspace)).hexdigest()[:12])
+    path = os.path.join(temporary_root(), hashlib.sha256(os.fsencode(workspace)).hexdigest()[:12])
     os.makedirs(path, mode=0o700, exist_ok=True)
     return path
 
 
 @cache
-def _temporary_root() -> str:
+def temporary_root() -> str:
     """One for a run of the program, locked while that lasts and removed at its end."""
     path = os.path.realpath(tempfile.mkdtemp(prefix=_PREFIX))
     lock = os.open(path, os.O_RDONLY | os.O_DIRECTORY)

@@ -123,7 +123,7 @@ class Child:
 
     def _attach(self, ends: "_Ends") -> None:
         for stream, fd in ends.outputs.items():
-            self._readers.append(PipeReader(fd, self._heard(stream), self._advance))
+            self._readers.append(PipeReader(fd, self._heard(stream), self._advance, stream))
         if ends.stdin is not None:
             self._stdin = PipeWriter(ends.stdin, end=b"\x04" if self._launch.tty else None)
 
@@ -269,6 +269,12 @@ class Child:
         if self._stdin is None:
             raise BrokenPipeError("standard input was never open")
         await self._stdin.write(data)
+
+    def hold(self, stream: str, held: bool) -> None:
+        """Read no more of what it writes to a stream, until that is let go: then it waits."""
+        for reader in self._readers:
+            if reader.stream == stream:
+                reader.hold(held)
 
     async def close_stdin(self) -> None:
         """End its input (^D on a pseudo-terminal)."""

@@ -14,8 +14,10 @@ DRAIN = 1 << 20
 class PipeReader:
     """Hands on what arrives at a file descriptor, one block at a time so that a flood starves nobody."""
 
-    def __init__(self, fd: int, on_data: Callable[[bytes], None], on_end: Callable[[], None]) -> None:
+    def __init__(self, fd: int, on_data: Callable[[bytes], None], on_end: Callable[[], None], stream: str = "") -> None:
+        self.stream = stream
         self._fd = fd
+        self._held = False
         self._on_data = on_data
         self._on_end = on_end
         self._loop = asyncio.get_running_loop()
@@ -43,6 +45,15 @@ class PipeReader:
         else:
             self.close()
         return len(data)
+
+    def hold(self, held: bool) -> None:
+        """Stop reading, or go on."""
+        if self.open and held != self._held:
+            self._held = held
+            if held:
+                self._loop.remove_reader(self._fd)
+            else:
+                self._loop.add_reader(self._fd, self._ready)
 
     def drain(self) -> None:
         """Take what is there now, at most 1 MiB, without waiting."""

@@ -121,6 +121,16 @@ class Budget:
                 money.append(max(0.0, limits.cost - spent.money - spent.held_money))
         return Room(min(tokens, default=None), min(money, default=None))
 
+    def remaining(self) -> Limits:
+        """What is left of every bound, here and above: what work that goes on by itself may take."""
+        turns = [
+            max(0, budget._limits.turns - budget._spent.steps - budget._spent.held_steps)
+            for budget in self._chain()
+            if budget._limits.turns is not None
+        ]
+        room = self.room()
+        return Limits(min(turns, default=None), room.tokens, self.seconds_left, room.money)
+
     def reserve(self, request: int, tokens: int, money: float | None) -> BudgetReserved:
         """Hold one step, `tokens` and `money` for a model call, here and in all that this is a slice of. Raises
         BudgetExceeded when a bound would be crossed; nothing is held then."""

@@ -1,0 +1,158 @@
+"""What a task's conversation has come to, read from its session's log: its end, what had begun, and its history."""
+
+from collections.abc import Iterable
+
+from msgspec import Struct, field
+
+from codewhale.journal.model import RunState
+from codewhale.lib.text import one_line
+from codewhale.protocol.errors import SessionError
+from codewhale.protocol.events import (
+    CallFinished,
+    CallStarted,
+    ChildClosed,
+    ChildOpened,
+    Envelope,
+    FileChanged,
+    JobEnded,
+    JobStarted,
+    ListChanged,
+    MessageAdded,
+    SessionOpened,
+    SessionResumed,
+    TurnFinished,
+    TurnStarted,
+)
+from codewhale.protocol.messages import Text
+from codewhale.protocol.tasks import TASK_KIND, TaskLine
+from codewhale.protocol.tools import Effect
+from codewhale.session.store import SessionStore
+
+MOST_LINES = 500
+_LINE = 200
+UPDATES = "task_updates"  # the key of a result's metadata under which a tool writes into its task
+
+
+class TaskConversation(Struct):
+    """A fold over one log. `begun` are the calls without a result, `jobs` the commands that ran beside; `end` is the
+    last turn's, None while one is open."""
+
+    opened: SessionOpened | None = None
+    prompt: str = ""
+    turns: int = 0
+    attempts: int = 0
+    end: TurnFinished | None = None
+    begun: dict[str, CallStarted] = field(default_factory=dict)
+    jobs: dict[str, JobStarted] = field(default_factory=dict)
+    lines: list[TaskLine] = field(default_factory=list)
+    checklist: tuple[dict[str, object], ...] = ()
+    updates: dict[str, list[object]] = field(default_factory=dict)
+
+    def take(self, envelope: Envelope) -> None:
+        """Fold one event in."""
+        event, at = envelope.event, envelope.at
+        match event:
+            case SessionOpened():
+                self.opened = self.opened or event
+                self._attempt()
+            case SessionResumed():
+                self._attempt()
+            case TurnStarted():
+                self.turns, self.end = event.turn, None
+            case MessageAdded(message=message) if message.role == "user" and not self.prompt:
+                texts = (part.text for part in message.parts if isinstance(part, Text) and part.source == "person")
+                self.prompt = next(texts, "")
+            case TurnFinished():
+                self.end = event
+                self._line(at, "turn", " ".join(filter(None, (event.status, event.reason))))
+            case _:
+                self._work(envelope)
+
+    def _attempt(self) -> None:
+        self.attempts += 1
+        self.end, self.begun, self.jobs = None, {}, {}
+
+    def _work(self, envelope: Envelope) -> None:
+        event, at = envelope.event, envelope.at
+        match event:
+            case CallStarted():
+                self.begun[event.call_id] = event
+                self._line(at, "call", f"{event.name} {event.arguments}")
+            case CallFinished():
+                self.begun.pop(event.call_id, None)
+                self._finished(event, at)
+            case JobStarted():
+                self.jobs[event.job_id] = event
+            case JobEnded():
+                self.jobs.pop(event.job_id, None)
+            case FileChanged(change=change):
+                self._line(at, "file", change.path)
+            case ChildOpened():
+                self._line(at, "agent", f"{event.name} opened: {event.objective}")
+            case ChildClosed():
+                self._line(at, "agent", f"{event.name or event.child} {event.status}: {event.summary}")
+            case ListChanged(kind="checklist", items=items):
+                self.checklist = tuple(dict(item) for item in items)
+
+    def _finished(self, event: CallFinished, at: str) -> None:
+        if not event.ok:
+            first = event.content.strip().partition("\n")[0]
+            self._line(at, "failed", f"{event.name}: {event.error or first}")
+        written = event.metadata.get(UPDATES)
+        for kind, value in written.items() if isinstance(written, dict) else ():
+            if kind != "checklist":
+                self.updates.setdefault(str(kind), []).append(value)
+
+    def _line(self, at: str, kind: str, text: str) -> None:
+        self.lines.append(TaskLine(at, kind, one_line(" ".join(text.split()), _LINE)))
+        del self.lines[:-MOST_LINES]
+
+    @property
+    def unfinished(self) -> tuple[str, ...]:
+        """What had begun and not ended: calls, and commands that ran beside."""
+        calls = (f"{call.name} {call.arguments}" for call in self.begun.values())
+        jobs = (f"{job.job_id}: {job.command}" for job in self.jobs.values())
+        return tuple(one_line(" ".join(text.split()), _LINE) for text in (*calls, *jobs))
+
+    @property
+    def half_done(self) -> bool:
+        """Whether something that changes things may be half done."""
+        changing = any(set(call.effects) - {Effect.READS} for call in self.begun.values())
+        return changing or bool(self.jobs)
+
+
+def fold_log(events: Iterable[Envelope]) -> TaskConversation:
+    fold = TaskConversation()
+    for envelope in events:
+        fold.take(envelope)
+    return fold
+
+
+def read_conversation(sessions: SessionStore, session: str) -> TaskConversation | None:
+    """None where there is no log, or none that can be read."""
+    if not session:
+        return None
+    try:
+        return fold_log(sessions.read(session))
+    except (SessionError, OSError):
+        return None
+
+
+def ending(conversation: TaskConversation) -> tuple[RunState, dict[str, object]] | None:
+    """The state that a task whose last turn has ended is in, with its result; None where it did not come to that."""
+    end = conversation.end
+    if end is None or end.status == "interrupted":
+        return None
+    answer = str(end.result.get("answer", "")).strip()
+    if end.status == "done":
+        return "completed", {"answer": answer}
+    return "failed", {"answer": answer, "error": end.reason or f"It ended with status {end.status}."}
+
+
+def conversations(sessions: SessionStore) -> dict[str, list[str]]:
+    """The sessions that are conversations of tasks, by the task that each names, oldest first."""
+    found: dict[str, list[str]] = {}
+    for row in reversed(sessions.summaries(owned=True)):
+        if row.kind == TASK_KIND and row.name and not row.owner:
+            found.setdefault(row.name, []).append(row.id)
+    return found

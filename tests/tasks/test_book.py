@@ -1,0 +1,93 @@
+"""What is found again of tasks whose journal was lost, damaged, or is older than their sessions."""
+
+import os
+import random
+import shutil
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from codewhale.lib.clock import SystemClock
+from codewhale.protocol.events import CallStarted, SessionOpened, TurnFinished, TurnStarted
+from codewhale.protocol.modes import Mode
+from codewhale.protocol.tools import Effect
+from codewhale.session.store import SessionStore
+from codewhale.tasks.book import TaskBook
+from codewhale.tasks.model import TaskSpec
+
+DONE, OPEN = "task_000000aa", "task_000000bb"
+
+
+def book(home: Path) -> TaskBook:
+    return TaskBook(str(home), SessionStore(str(home), SystemClock()))
+
+
+def talked(home: Path, workspace: Path, task: str, *, ended: bool) -> None:
+    """A session that is the conversation of a task."""
+    store = SessionStore(str(home), SystemClock())
+    log = store.create(SessionOpened(1, str(workspace), Mode.AGENT, "p", "m", kind="task", name=task))
+    log.append([TurnStarted(1), CallStarted("call_1", "exec_shell", '{"command": "make"}', (Effect.EXECUTES,), "r")])
+    if ended:
+        log.append([TurnFinished(1, "done", "", {"answer": "all is well"})])
+    log.close()
+
+
+@pytest.fixture
+def tasks(home: Path, workspace: Path) -> Path:
+    """A home with a task that is done, one that was at work, and one that waits."""
+    home.mkdir(exist_ok=True)
+    one = book(home)
+    for task in (DONE, OPEN, "task_000000cc"):
+        one.add(TaskSpec(f"Do {task}", str(workspace)), task)
+    one.close()
+    talked(home, workspace, DONE, ended=True)
+    talked(home, workspace, OPEN, ended=False)
+    return home
+
+
+def found(home: Path) -> dict[str, str]:
+    one = book(home)
+    views = {view.id: view for view in one.board().tasks}
+    assert views[OPEN].unfinished == ('exec_shell {"command": "make"}',) and views[DONE].answer == "all is well"
+    one.close()
+    return {task: view.status for task, view in views.items()}
+
+
+def test_what_stands_in_sessions_is_found_without_a_journal(tasks: Path) -> None:
+    shutil.rmtree(tasks / "journal")
+    assert found(tasks) == {DONE: "completed", OPEN: "interrupted"}
+    assert found(tasks) == {DONE: "completed", OPEN: "interrupted"}
+
+
+def test_a_row_that_is_older_than_its_session_is_not_begun_again(tasks: Path) -> None:
+    os.unlink(tasks / "journal" / "closed.json")  # as after a kill
+    assert found(tasks) == {DONE: "completed", OPEN: "interrupted", "task_000000cc": "queued"}
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_damaged_journal_is_set_aside_and_said_so(tasks: Path, seed: int) -> None:
+    path, dice = tasks / "journal" / "journal.sqlite3", random.Random(seed)
+    data = bytearray(path.read_bytes())
+    for _ in range(200):
+        data[dice.randrange(len(data))] ^= 255
+    path.write_bytes(data)
+    one = book(tasks)
+    board = one.board()
+    assert {view.id: view.status for view in board.tasks if view.id in (DONE, OPEN)} == {
+        DONE: "completed", OPEN: "interrupted",
+    }  # fmt: skip
+    assert ("set aside" in board.notice) == any(path.parent.glob("damaged-*"))
+    one.close()
+
+
+def test_damage_met_while_it_is_open_is_survived(tasks: Path) -> None:
+    one = book(tasks)
+    assert len(one.board().tasks) == 3
+    base = sqlite3.connect(tasks / "journal" / "journal.sqlite3")
+    base.execute("UPDATE runs SET data = replace(data, 'Do', 'No')")
+    base.commit()
+    base.close()
+    board = one.board()
+    assert "set aside" in board.notice and {view.id for view in board.tasks} == {DONE, OPEN}
+    one.close()
