@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash work-crash tasks-bench children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech search-eval search-fit search-policy shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke schedules texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech pages search-eval search-fit search-policy shows clean work-crash tasks-bench
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -89,6 +89,9 @@ memory-crash: $(STAMP) ## two writers and a person at one file of facts, and 200
 index-crash: $(STAMP) ## 2,000 changes and 200 kills, after each of which the index equals one made from nothing
 	@$(PY) scripts/indexcrash.py
 
+pages: $(STAMP) ## what of 40 marked pages is kept by fetch_url, and how long pages take to be read
+	@$(PY) scripts/pages.py
+
 speech: $(STAMP) ## 200 sentences in five languages by espeak-ng, measured with sox (skipped without them)
 	@$(PY) scripts/speech.py
 
@@ -172,6 +175,9 @@ real-server: $(STAMP) ## llama.cpp with real weights, asked, cancelled, overflow
 
 text-calls: $(STAMP) ## 300 answers that hold a call as text, at a model with a native channel for calls and at one without
 	@$(PY) scripts/text_calls.py
+
+schedules: $(STAMP) ## 100 automations over 400 days, two changes of daylight saving and two jumps of the clock
+	@$(PY) scripts/schedules.py
 
 smoke: $(STAMP) ## every command-line door once, from an installed wheel
 	@$(PY) scripts/smoke.py

@@ -14,6 +14,7 @@ from codewhale.app.container import Container
 from codewhale.catalog.lifecycle import closed_gate
 from codewhale.commands.base import CommandContext, CommandRegistry, Families
 from codewhale.protocol import ops, views
+from codewhale.protocol.automations import ListAutomations, SwitchAutomation
 from codewhale.protocol.children import ChildView, ListChildren, ReadEvents, StopChild, TellChild
 from codewhale.protocol.directcalls import DirectOutcome, ListTools, RunCall
 from codewhale.protocol.errors import CodeWhaleError, SessionError, ToolError
@@ -103,6 +104,7 @@ class EngineClient:
             AddTask.done_by(self.parts.tasking.add),
             CancelTask.done_by(lambda op: self.parts.tasking.cancel(op.task)),
             ResumeTask.done_by(lambda op: self.parts.tasking.resume(op.task)),
+            SwitchAutomation.done_by(lambda op: self.parts.tasking.switch(op.automation, op.paused)),
             Review.done_by(lambda op: self.reviews.review(op, self._root(op))),
         )
 
@@ -116,6 +118,7 @@ class EngineClient:
             ops.ListSessions.done_by(lambda query: sessions.summaries(query.workspace)),
             ops.GetMessages.done_by(self._messages),
             views.PreviewSession.done_by(lambda query: self.work.session(query.id, query.last)),
+            views.ListServers.done_by(lambda query: self.work.servers(self.parts.mcp)),
             views.GetSettings.done_by(lambda query: asyncio.to_thread(self.providers.settings, self._root(query))),
             views.FindLocal.done_by(lambda query: self.providers.found()),
             views.CheckEndpoint.done_by(lambda query: self.connections.check(query)),
@@ -137,6 +140,7 @@ class EngineClient:
             views.ListFormer.done_by(lambda query: control.former(query.session)),
             views.PreviewRewind.done_by(self._rewind),
             GetFacts.done_by(self._facts),
+            ListAutomations.done_by(lambda query: self.parts.tasking.schedules(query.most)),
             ListTasks.done_by(lambda query: self.parts.tasking.board(query.most)),
             GetTask.done_by(lambda query: self.parts.tasking.record(query.task)),
             GetWaiting.done_by(lambda query: asyncio.to_thread(self.parts.memory.waiting.shown, query.workspace)),
@@ -154,6 +158,8 @@ class EngineClient:
     async def _open(self, op: ops.OpenSession) -> str:
         self.parts.read_settings(op.workspace)
         clauses = self.parts.permissions.liftable(op.workspace, op.clauses) if op.clauses else []
+        if not op.owner:
+            await self.parts.mcp.require()
         session = self._engine.open(op)
         workspace = session.state.workspace
         session.lifted.extend(clauses)

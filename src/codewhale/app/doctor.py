@@ -17,11 +17,12 @@ from msgspec.structs import replace
 from codewhale import __version__
 from codewhale.app.connecting import reach
 from codewhale.app.keys import MISSING
+from codewhale.app.mcpparts import any_named, open_servers
 from codewhale.app.routes import KeyState, Routes, open_routes
 from codewhale.app.settings import open_config
 from codewhale.config import Config, config_file
 from codewhale.lib.clock import SystemClock
-from codewhale.lib.text import sanitise
+from codewhale.lib.text import counted, sanitise
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.known_models import DEFAULT_PROVIDER
 from codewhale.models.loopback import plain_url
@@ -129,6 +130,7 @@ def diagnose(home: str, workspace: str, environ: Mapping[str, str], over: Mappin
         _python(workspace),
         *_workspace(workspace),
         *_programs(environ, workspace),
+        *_servers(config, home, workspace, environ),
         _sandbox("" if config is None else str(config.get("sandbox.network") or "")),
         _space(home),
         _sessions(home),
@@ -220,6 +222,27 @@ def _api_key(name: str, settings: ProviderSettings, key: KeyState) -> Check:
     detail = "; ".join(key.refused) or f"{settings.api_key_env} is not set"
     fix = f"codewhale login {name}, or export {settings.api_key_env}=..."
     return Check("api_key", "warn", f"{detail}: {name} will reject requests", fix)
+
+
+def _servers(config: Config | None, home: str, workspace: str, environ: Mapping[str, str]) -> Iterator[Check]:
+    """The MCP servers that are named; nothing where none is. None is started."""
+    user_file = "" if config is None else config.section("mcp_config_path", str)
+    if config is None or not any_named(user_file, workspace):
+        return
+    from codewhale.mcp.admin import McpAdmin
+
+    admin = McpAdmin(open_servers(home, workspace, user_file, environ))
+    faults = [fault.line for fault in admin.faults()]
+    rows = admin.rows()
+    faults += [row.error for row in rows if row.state == "faulty"]
+    waiting = [row.name for row in rows if row.state in ("unapproved", "changed")]
+    states = ", ".join(f"{row.name} {row.state}" for row in rows)
+    if faults:
+        yield Check("mcp", "warn", f"{counted(len(faults), 'fault')}: {faults[0]}", "codewhale mcp validate")
+    elif waiting:
+        yield Check("mcp", "warn", f"waiting for approval: {', '.join(waiting)}", "codewhale mcp approve NAME")
+    else:
+        yield Check("mcp", "ok", states)
 
 
 def _python(workspace: str) -> Check:

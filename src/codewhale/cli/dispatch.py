@@ -23,6 +23,7 @@ COMMANDS = {
     "logout": "delete a stored API key",
     "config": "read and change the configuration",
     "skills": "check skills against the open standard",
+    "mcp": "list, add, approve and check MCP servers, or be one",
     "memory": "list, check and promote what is remembered",
     "trust": "choose which project files may configure codewhale",
     "policy": "show what the permissions decide about a command",
@@ -38,7 +39,6 @@ COMMANDS = {
     "tasks": "list, show, cancel and resume durable tasks",
     "work": "run durable tasks until it is told to stop",
     "worktree": "list the checkouts that --worktree made",
-    "mcp": "offer this workspace to other programs over MCP",
     "web": "the terminal interface in a browser on this machine",
 }
 
