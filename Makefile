@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech search-eval search-fit search-policy shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke schedules texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech search-eval search-fit search-policy shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -165,6 +165,9 @@ real-server: $(STAMP) ## llama.cpp with real weights, asked, cancelled, overflow
 
 text-calls: $(STAMP) ## 300 answers that hold a call as text, at a model with a native channel for calls and at one without
 	@$(PY) scripts/text_calls.py
+
+schedules: $(STAMP) ## 100 automations over 400 days, two changes of daylight saving and two jumps of the clock
+	@$(PY) scripts/schedules.py
 
 smoke: $(STAMP) ## every command-line door once, from an installed wheel
 	@$(PY) scripts/smoke.py

@@ -187,7 +187,7 @@ class TaskBook:
 
     def add(self, spec: TaskSpec, task: str = "") -> TaskView:
         """Queue a task; one of this id that there is already is given back."""
-        _check(spec)
+        checked_task(spec)
         name = task or ids.short_id("task")
         return self._safely(lambda journal: view_of(journal.runs.add(new_task(name, spec))))
 
@@ -288,7 +288,7 @@ def _attempt_lines(journal: RunJournal, run: Run) -> list[TaskLine]:
     return lines
 
 
-def _check(spec: TaskSpec) -> None:
+def checked_task(spec: TaskSpec) -> None:
     """Raises TaskError for what can be no task."""
     if not spec.prompt.strip():
         raise TaskError(
