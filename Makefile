@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke schedules texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech search-eval search-fit search-policy shows clean
+.PHONY: undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke schedules texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech pages search-eval search-fit search-policy shows clean
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -87,6 +87,9 @@ memory-crash: $(STAMP) ## two writers and a person at one file of facts, and 200
 
 index-crash: $(STAMP) ## 2,000 changes and 200 kills, after each of which the index equals one made from nothing
 	@$(PY) scripts/indexcrash.py
+
+pages: $(STAMP) ## what of 40 marked pages is kept by fetch_url, and how long pages take to be read
+	@$(PY) scripts/pages.py
 
 speech: $(STAMP) ## 200 sentences in five languages by espeak-ng, measured with sox (skipped without them)
 	@$(PY) scripts/speech.py
