@@ -49,7 +49,7 @@ GROUPS: dict[str, str] = {
     "model": "/model /models /provider /providers /connect /login /doctor /effort",
     "context": "/context /compact /cost /tokens /cache /budget /relay /batonpass /接力",
     "safety": "/mode /plan /yolo /approval /permissions /network /trust /add-dir",
-    "project": "/init /remember /rules /search /skill /skills /tools /hooks",
+    "project": "/init /remember /rules /search /skill /skills /tools /mcp /hooks",
     "interface": "/help /keys /theme /config /voice",
     "other": "",
 }
