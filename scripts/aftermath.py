@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from codewhale.cli.offline.stored_sessions import request_body, summaries
 
 BIN = Path(sys.executable).parent
-PATIENCE = 60.0
+PATIENCE = 180.0  # a slow and busy machine is no hang
 UNKNOWN = "Interrupted, outcome unknown"
 NEVER = "Interrupted before it started"
 

@@ -231,7 +231,7 @@ def tiny_case(size: int) -> list[str]:
         (kept / "last.jsonl").write_text("".join(json.dumps(turn) + "\n" for turn in last_turns("again")))
         environment = {**door.environment(), "CODEWHALE_HOME": str(base / "home")}
         script = TINY.format(size=size, base=base, kept=kept)
-        subprocess.run(["unshare", "-Urm", "sh", "-c", script], env=environment, timeout=120, check=True)
+        subprocess.run(["unshare", "-Urm", "sh", "-c", script], env=environment, timeout=600, check=True)
         return [f"file system of {size} kB: {fault}" for fault in tiny_faults(kept)]
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -252,7 +252,7 @@ def tiny_faults(kept: Path) -> list[str]:
 # ------------------------------------------------------------------ a very long log
 
 
-def long_resume(messages: int = 10_000) -> Told:
+def long_resume(messages: int) -> Told:
     """How long the front door takes to take up a session of so many messages and end a turn, median of three."""
     with tempfile.TemporaryDirectory(prefix="codewhale-long-") as folder:
         door = Door(Path(folder))

@@ -40,9 +40,10 @@ class Layout:
         (self.env / PACKAGES / "own.pth").write_text("".join(f"{line}\n" for line in [*lists, *LIBRARY]))
         return self
 
-    def run(self, home: Path, *words: str) -> "subprocess.CompletedProcess[str]":
+    def run(self, home: Path, *words: str, mechanism: str = "") -> "subprocess.CompletedProcess[str]":
         """The program, as a person starts it."""
         env = {**environment(home), "PYTHONPATH": "", "PYTHONDONTWRITEBYTECODE": "1", **self.variables}
+        env |= {CHOICE: mechanism} if mechanism else {}
         return subprocess.run(
             [self.start, "-m", "codewhale", *words], cwd=home, env=env, capture_output=True, text=True, timeout=120
         )
@@ -91,12 +92,14 @@ LAYOUTS: tuple[Callable[[Path], Layout], ...] = (
 )  # fmt: skip
 
 
-@pytest.fixture(params=LAYOUTS, ids=lambda made: made.__name__)
-def layout(request: pytest.FixtureRequest, tmp_path: Path) -> Layout:
-    root = tmp_path / "work" / "space"
+@pytest.fixture(scope="module", params=LAYOUTS, ids=lambda made: made.__name__)
+def layout(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Layout:
+    """One for all tests: none of them changes it."""
+    root = tmp_path_factory.mktemp("own") / "work" / "space"
     root.mkdir(parents=True)
-    (root / "mine.txt").write_text("mine\n")
     made: Layout = request.param(root)
+    (root / "mine").mkdir()
+    (root / "mine" / "launcher.py").hardlink_to(made.code / "codewhale" / "process" / "launcher.py")
     return made
 
 
@@ -121,12 +124,15 @@ def targets(layout: Layout) -> list[str]:
 
 @pytest.mark.parametrize("flags", [(), ("--auto",), ("--yolo",)], ids=["agent", "auto", "yolo"])
 def test_no_tool_writes_the_code_that_runs_it_unasked(flags: tuple[str, ...], layout: Layout, tmp_path: Path) -> None:
+    if flags != ("--yolo",) and layout.env.name != ".venv":
+        pytest.skip("what runs unasked in the freest mode is looked at in every layout")
     plant = f"open({str(tmp_path / 'PWNED')!r}, 'w')\n"
     names = targets(layout)
     calls = [call("write_file", path=path, content=plant) for path in names]
     calls += [call("edit_file", path=path, search="import", replace=f"{plant}import") for path in names[:2]]
     calls += [call("apply_patch", patch=f"--- /dev/null\n+++ b/{path}\n@@ -0,0 +1 @@\n+{plant}") for path in names]
     calls += [call("write_file", path="mine.txt", content="changed\n")]
+    (layout.root / "mine.txt").write_text("mine\n")
     before = layout.state()
     scripted(tmp_path, json.dumps({"calls": calls}), '{"text":"done"}')
     done = layout.run(tmp_path, "exec", *flags, "-w", str(layout.root), "--output-format", "json", "Go.")
@@ -148,7 +154,7 @@ COMMANDS = (
     "echo PLANT >> mine/launcher.py",
     "echo PLANT > CODE/sitecustomize.py; mkdir CODE/usercustomize; echo PLANT > CODE/usercustomize/__init__.py",
     "echo PLANT > ENV/PACKAGES/sitecustomize.py",
-    "echo 'import os; PLANT' > ENV/PACKAGES/evil.pth",
+    "echo import os, PLANT > ENV/PACKAGES/evil.pth",
     "echo PLANT > ENV/bin/git; chmod +x ENV/bin/git",
     "rm ENV/bin/python; cp /bin/sh ENV/bin/python",
     "echo home=/nowhere > ENV/pyvenv.cfg",
@@ -162,18 +168,18 @@ COMMANDS = (
 def test_no_command_changes_the_code_that_runs_it(mechanism: str, layout: Layout, tmp_path: Path) -> None:
     plant = f"open({str(tmp_path / 'PWNED')!r}, 'w')"
     places = {"PLANT": plant.replace("'", '"'), "CODE": str(layout.code), "ENV": str(layout.env), "PACKAGES": PACKAGES}
-    lines = [*COMMANDS, "echo changed > mine.txt"]
+    script = "".join(f"({line})\n" for line in [*COMMANDS, "echo changed > mine.txt"])  # all in one sandbox
     for name, text in places.items():
-        lines = [line.replace(name, text if name != "PLANT" else f"'{text}'") for line in lines]
-    layout.variables[CHOICE] = mechanism
-    (layout.root / "mine").mkdir()
-    (layout.root / "mine" / "launcher.py").hardlink_to(layout.code / "codewhale" / "process" / "launcher.py")
+        script = script.replace(name, text if name != "PLANT" else f"'{text}'")
+    (layout.root / "mine.txt").write_text("mine\n")
     before = layout.state()
-    scripted(tmp_path, json.dumps({"calls": [call("exec_shell", command=line) for line in lines]}), '{"text":"done"}')
-    done = layout.run(tmp_path, "exec", "--yolo", "-w", str(layout.root), "Go.")
+    scripted(tmp_path, json.dumps({"calls": [call("exec_shell", command=script)]}), '{"text":"done"}')
+    done = layout.run(tmp_path, "exec", "--yolo", "-w", str(layout.root), "Go.", mechanism=mechanism)
     if re.search("(No|no working) sandbox", done.stdout + done.stderr):
         pytest.skip(f"no {mechanism} on this machine")
     after = layout.state()
+    for name in ("second", "third"):
+        (layout.root / name).unlink(missing_ok=True)
     assert {path for path in {*before, *after} if before.get(path) != after.get(path)} == set(), done.stderr
     assert (layout.root / "mine.txt").read_text() == "changed\n", done.stderr
     assert layout.run(tmp_path, "--version").returncode == 0 and marks(tmp_path) == []

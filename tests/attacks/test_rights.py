@@ -25,11 +25,12 @@ from support.scenes import only, results, watching
 
 # What plan mode does with each tool; a new tool needs a row.
 CHANGES = {
+    *(f"automation_{name}" for name in ("create", "delete", "pause", "resume", "run", "update")),
     "apply_patch", "edit_file", "exec_shell", "exec_shell_cancel", "exec_shell_interact", "fim_edit", "note",
     "revert_turn", "run_tests", "run_verifiers", "task_gate_run", "task_shell_start", "write_file",
 }  # fmt: skip
 LOOKS = {
-    "agent_close", "agent_eval", "agent_open",
+    "agent_close", "agent_eval", "agent_open", "automation_list", "automation_read",
     "checklist_add", "checklist_list", "checklist_update", "checklist_write", "code_history", "code_symbols",
     "codebase_search", "diagnostics", "exec_shell_wait", "file_search", "git_blame", "git_diff", "git_log",
     "fetch_url", "git_show", "git_status", "grep_files",

@@ -45,6 +45,7 @@ RETIREMENTS = [
     ("exec_interact", "exec_shell_interact", "hidden"),
     ("tts", "speech", "hidden"),
     ("web.run", "web_run", "hidden"),
+    ("read_mcp_resource", "mcp_read_resource", "hidden"),
     ("todo_write", "checklist_write", "deprecated"),
     ("todo_add", "checklist_add", "deprecated"),
     ("todo_update", "checklist_update", "deprecated"),

@@ -88,10 +88,13 @@ def test_a_turn_without_calls_imports_no_tool(tmp_path: Path, endpoint: str) -> 
     assert families == set()
 
 
-def test_the_sdk_of_mcp_is_loaded_by_the_broker_alone() -> None:
+SDK_ROOMS = ("src/codewhale/mcp/broker/", "src/codewhale/mcpserver/")
+
+
+def test_the_sdk_of_mcp_is_loaded_by_the_broker_and_the_server_alone() -> None:
     sdk = re.compile(r"^\s*(from|import) (mcp|mcp_types|httpx2|pydantic|starlette|uvicorn)\b", re.M)
     using = {source.path for source in sources() if sdk.search(source.text)}
-    assert using and {path for path in using if not path.startswith("src/codewhale/mcp/broker/")} == set()
+    assert using and {path for path in using if not path.startswith(SDK_ROOMS)} == set()
 
 
 FIRST_PAINT = """

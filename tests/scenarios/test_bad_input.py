@@ -59,6 +59,18 @@ EXTRA: dict[str, list[dict[str, Any]]] = {
         {"path": "a.txt", "search": "absent words", "replace": "x"},
         {"path": "twice.txt", "search": "same", "replace": "x"},
     ],
+    "automation_create": [
+        {"name": "", "prompt": "x", "rrule": "FREQ=HOURLY"},
+        {"name": "x", "prompt": "x", "rrule": "FREQ=DAILY"},
+        {"name": "x", "prompt": "x", "rrule": "FREQ=HOURLY", "timezone": "Nowhere"},
+        {"name": "x", "prompt": "x", "rrule": "FREQ=HOURLY", "cwds": ["/"]},
+        {"name": "x", "prompt": "x", "rrule": "FREQ=HOURLY", "cwds": ["a", "b"]},
+    ],
+    **{
+        f"automation_{name}": [{"automation_id": "auto_00000000"}, {"automation_id": "../x"}, {"automation_id": ""}]
+        for name in ("delete", "pause", "read", "resume", "run", "update")
+    },
+    "automation_list": [{"limit": 0}, {"limit": 1000}],
     "exec_shell": [{"command": "true\0"}, {"command": "true", "interactive": True}],
     "exec_shell_cancel": [{"task_id": "no-such-job"}, {"task_id": ""}, {}],
     "exec_shell_interact": [{"task_id": ""}, {"task_id": "no-such-job"}],
@@ -218,7 +230,7 @@ class Badly:
             return {"calls": list(READY[self._tool])}
         if self._step == 2:
             self.before = self.after = state(self._space)
-            job = re.search(r'"task_id": "([^"]+)"', told[0])
+            job = re.search(r'"((?:auto|shell|task)_[0-9a-f]{8})"', told[0])
             calls = json.loads(json.dumps(self.calls).replace('"JOB"', f'"{job[1] if job else ""}"'))
             self._left = [
                 {"name": self._tool, "arguments": arguments} if self._tool else arguments for arguments in calls
@@ -429,7 +441,8 @@ async def test_a_file_that_does_not_parse_is_a_result_and_no_fault(home: Path, l
 
 
 WITHOUT_WORKSPACE = {
-    "agent_eval", "checklist_add", "checklist_list", "checklist_write", "diagnostics", "handle_read", "memory_search",
+    "agent_eval", "checklist_add", "checklist_list", "checklist_write", "diagnostics", "handle_read",
+    "list_mcp_resource_templates", "list_mcp_resources", "mcp_get_prompt", "mcp_read_resource", "memory_search",
     "note", "remember", "request_user_input", "retrieve_tool_result", "rlm_session_objects", "tool_search_tool_bm25",
     "tool_search_tool_regex", "update_plan", "validate_data", "web_run",
 }  # fmt: skip

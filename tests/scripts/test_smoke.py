@@ -11,7 +11,7 @@ from support.house import ROOT
 sys.path.insert(0, str(ROOT / "scripts"))
 from smoke import NOT_BUILT, PROMISED, RETIRED, wrong_names
 
-LEFT = 21  # lower it when a promised tool is built, never raise it
+LEFT = 9  # lower it when a promised tool is built, never raise it
 
 
 def listed(*names: str) -> str:

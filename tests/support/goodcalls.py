@@ -11,6 +11,14 @@ GOOD: dict[str, dict[str, Any]] = {
     "agent_eval": {"block": False},
     "agent_open": {"prompt": "Work once", "role": "explore"},
     "apply_patch": {"changes": [{"path": "new.txt", "content": "x"}]},
+    "automation_create": {"name": "nightly", "prompt": "Look at it", "rrule": "FREQ=HOURLY;INTERVAL=6"},
+    "automation_delete": {"automation_id": "JOB"},
+    "automation_list": {},
+    "automation_pause": {"automation_id": "JOB"},
+    "automation_read": {"automation_id": "JOB"},
+    "automation_resume": {"automation_id": "JOB"},
+    "automation_run": {"automation_id": "JOB"},
+    "automation_update": {"automation_id": "JOB", "name": "weekly"},
     "checklist_add": {"content": "x"},
     "checklist_list": {},
     "checklist_update": {"id": 1, "status": "pending"},
@@ -79,6 +87,10 @@ def shell(command: str, background: bool = False) -> dict[str, Any]:
 # What has to be there before a call of a tool can be a good one.
 RLM = {"name": "rlm_open", "arguments": {"name": "notes", "content": "one\ntwo\n"}}
 TASK = {"name": "task_create", "arguments": {"prompt": "Look at it"}}
+SCHEDULE = {
+    "name": "automation_create",
+    "arguments": {"name": "nightly", "prompt": "Look at it", "rrule": "FREQ=HOURLY;INTERVAL=6"},
+}
 NOTHING = ({"name": "list_dir", "arguments": {}},)
 READY: dict[str, Sequence[dict[str, Any]]] = defaultdict(
     lambda: NOTHING,
@@ -86,6 +98,12 @@ READY: dict[str, Sequence[dict[str, Any]]] = defaultdict(
     exec_shell_interact=(shell("exec cat", True),),
     exec_shell_cancel=(shell("exec cat", True),),
     task_shell_wait=(shell("true", True),),
+    automation_delete=(SCHEDULE,),
+    automation_pause=(SCHEDULE,),
+    automation_read=(SCHEDULE,),
+    automation_resume=(SCHEDULE,),
+    automation_run=(SCHEDULE,),
+    automation_update=(SCHEDULE,),
     task_cancel=(TASK,),
     task_read=(TASK,),
     retrieve_tool_result=(shell("seq 9999"),),

@@ -66,7 +66,8 @@ class Shell:
         self.jobs = jobs or ShellJobs(lambda session, event: None)
         self.artifacts = ArtifactStore(str(workspace.parent / "artifacts"))
         logs = LogArchive(self.jobs, self.artifacts, lambda session: lambda text: text.replace(SECRET, "[redacted]"))
-        families = (ShellTools(self.jobs, logs, _env, self), TaskShellTools(self.jobs, logs, SystemClock(), _env))
+        gates = TaskShellTools(self.jobs, logs, SystemClock(), _env, lambda session: "")
+        families = (ShellTools(self.jobs, logs, _env, self), gates)
         self.tools = {name: tool for family in families for name, tool in bound(family).items()}
 
     def attended(self, session: str) -> bool:

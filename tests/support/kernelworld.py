@@ -21,7 +21,7 @@ from codewhale.rlm.process import KERNEL, Answer, KernelLost, KernelProcess
 from support.escapeworld import CANARY, World, as_ordinary
 from support.patience import HANG
 
-SECONDS = 4.0
+SECONDS = 2.0
 # Before each: where things are, and what makes an error of a system call's number and a success a finding.
 BEGIN = """
 import json, os, sys

@@ -35,6 +35,23 @@ class HeadChoice(Struct, frozen=True):
     always: tuple[str, ...] = ()
 
 
+class ServedTools(Struct, frozen=True):
+    """Tools of servers that join an array behind the head, in this order. `left_out` is how many more there are."""
+
+    rows: tuple[ToolSpec, ...] = ()
+    left_out: int = 0
+
+    def within(self, provider: Provider, most: int = MOST_BYTES) -> "ServedTools":
+        """Those that fit into `most` bytes as the provider is told of them."""
+        kept, size = [], 0
+        for row in self.rows:
+            size += len(provider.dialect.tools_json([row]).encode())
+            if size > most:
+                break
+            kept.append(row)
+        return ServedTools(tuple(kept), self.left_out + len(self.rows) - len(kept))
+
+
 def chosen_profile(choice: HeadChoice, provider: Provider) -> str:
     """The profile of a head that is pinned now. Raises ConfigError for one that there is not."""
     profile = choice.profile or str(provider.settings.facts.get("tool_profile", "")) or DEFAULT_PROFILE
@@ -43,10 +60,13 @@ def chosen_profile(choice: HeadChoice, provider: Provider) -> str:
     return profile
 
 
-def head_tools(catalog: Catalog, choice: HeadChoice, state: SessionState, provider: Provider) -> str:
-    """The tools value of a head that is pinned now: the profile's, then what the session has activated before and
-    what is still there and open, as it was shown."""
-    rows = catalog.head_of(chosen_profile(choice, provider), choice.always)
+def head_tools(
+    catalog: Catalog, choice: HeadChoice, state: SessionState, provider: Provider, served: Sequence[ToolSpec] = ()
+) -> str:
+    """The tools value of a head that is pinned now: the profile's, then those of servers, then what the session has
+    activated before and what is still there and open, as it was shown."""
+    own = catalog.head_of(chosen_profile(choice, provider), choice.always)
+    rows = (*own, *(row for row in served if row not in own))
     if grows(provider):
         named = {row.name for row in rows}
         known = ((catalog.spec(name), tool.spec) for name, tool in state.activated.items() if name not in named)
@@ -69,7 +89,7 @@ def is_unseen(state: SessionState, call: PendingCall) -> bool:
     """Whether a call names a tool that the session has not shown; one by a name that the array holds is seen, and so is
     one by a verb, however it was spelt, where the array holds verbs."""
     verb = ("shell_run",) if RepairCode.VERB in call.repairs else ()
-    return not any(is_known(state, name) for name in (call.name, call.call.name, *verb))
+    return not call.direct and not any(is_known(state, name) for name in (call.name, call.call.name, *verb))
 
 
 def is_outdated(state: SessionState, spec: ToolSpec) -> bool:

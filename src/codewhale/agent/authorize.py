@@ -73,6 +73,7 @@ def decision_request(
         owners=session.owners,
         approved=session.approved,
         lifted=tuple(session.lifted),
+        server=spec.source,
     )
 
 

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from typing import Protocol
 
 from codewhale.agent.activation import is_known
 from codewhale.agent.authorize import decision_request
@@ -18,15 +19,27 @@ from codewhale.session.session import Session
 _MOST_UNAVAILABLE = 4
 
 
+class OtherTools(Protocol):
+    """The tools that are not ours."""
+
+    async def learn(self) -> None:
+        """Wait, not for long, for those that are not known yet."""
+
+    def note(self, tool: str) -> str:
+        """What to say beside one of them; "" for nothing."""
+
+
 class Discovery:
-    """Implements CatalogView."""
+    """Implements CatalogView. `others` are what brings tools beside our own."""
 
     def __init__(
         self,
         catalog: Catalog,
         find_session: Callable[[str], Session],
         decide: Callable[[DecisionRequest], Decision],
+        others: "OtherTools | None" = None,
     ) -> None:
+        self._others = others
         self._catalog = catalog
         self._find_session = find_session
         self._decide = decide
@@ -44,6 +57,10 @@ class Discovery:
     def names(self) -> tuple[str, ...]:
         return self._catalog.names()
 
+    async def learn(self) -> None:
+        if self._others is not None:
+            await self._others.learn()
+
     def find(self, session: str, query: str, count: int, *, pattern: bool) -> Findings:
         here = self._find_session(session)
         ranked = self._ranked(query, count + _MOST_UNAVAILABLE, pattern)
@@ -55,7 +72,8 @@ class Discovery:
             why = self._lacks(here, spec)
             if not why:
                 known = is_known(here.state, spec.name)
-                found.append(FoundTool(spec.name, spec.description, spec.parameters, known))
+                note = self._others.note(spec.name) if spec.source and self._others is not None else ""
+                found.append(FoundTool(spec.name, spec.description, spec.parameters, known, note))
             elif spec.name not in MODEL_GATES:
                 closed.append((spec.name, why))
         promised = [name for name in sorted(NOT_YET) if _named(name, query, pattern)]

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 from msgspec import Struct
 
+from codewhale.agent.direct import DirectCalls
 from codewhale.agent.effort import turn_effort
 from codewhale.agent.guidance import SkillGuide
 from codewhale.agent.loop import AgentLoop, Ending
@@ -57,7 +58,8 @@ class Engine:
         self._may_ask = may_ask
         self._live: dict[str, LiveSession] = {}
         self._closing: dict[str, asyncio.Future[None]] = {}
-        self._closers: list[Callable[[str], Awaitable[None]]] = []
+        self.direct = DirectCalls(self.session, catalog, runner)
+        self._closers: list[Callable[[str], Awaitable[None]]] = [self.direct.end]
         self._after_turns: list[Callable[[Session], None]] = []
 
     # ------------------------------------------------------------------ what is open

@@ -64,6 +64,7 @@ class PendingCall(Struct):
     (`error` set); `repairs` are the codes of what was changed, `lossy` says that a reading was chosen. Finalized, it
     holds the `events` that record it and what the turn must know; `changed` are the files that a program changed,
     `loaded` the skills that its result holds.
+    `direct`: a program made it, which knows the tool.
     `rewritten` says what the person put in place of its command, which was shown with the decision `allowed`.
     """
 
@@ -85,6 +86,7 @@ class PendingCall(Struct):
     ms: int = 0
     allowed: Decision | None = None
     rewritten: str = ""
+    direct: bool = False
 
     @property
     def id(self) -> str:

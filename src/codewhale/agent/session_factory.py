@@ -11,7 +11,7 @@ from typing import Protocol
 
 from msgspec import Struct, structs
 
-from codewhale.agent.activation import HeadChoice, chosen_profile, head_tools
+from codewhale.agent.activation import HeadChoice, ServedTools, chosen_profile, head_tools
 from codewhale.agent.childtask import fold
 from codewhale.agent.context_window import Compactor, ContextWindow, context_view, next_request
 from codewhale.agent.effort import facts_at, wakes
@@ -43,8 +43,9 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.memory import LayerRow
 from codewhale.protocol.messages import Image
-from codewhale.protocol.modes import Approval, Authority
+from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import OpenSession
+from codewhale.protocol.tools import ToolSpec
 from codewhale.protocol.views import ContextView
 from codewhale.session.footprint import Footprint
 from codewhale.session.forgetting import forget, holder
@@ -131,7 +132,8 @@ class HeadTexts(Protocol):
 
 class SessionDefaults(Struct, frozen=True):
     """What is configured for the sessions of a workspace. `route(provider)` gives the provider and model that are
-    asked where nothing else is chosen, of a named provider its model; `tools` is what is configured of the array."""
+    asked where nothing else is chosen, of a named provider its model; `tools` is what is configured of the array,
+    `served(yolo)` what joins it of servers."""
 
     redactor: Redactor
     route: Callable[[str], tuple[str, str]]
@@ -139,6 +141,7 @@ class SessionDefaults(Struct, frozen=True):
     approval: Approval = Approval.SUGGEST
     context: ContextSettings = ContextSettings()
     tools: HeadChoice = HeadChoice()
+    served: Callable[[bool], ServedTools] = lambda yolo: ServedTools()
 
 
 class SessionDeps(Struct, frozen=True):
@@ -380,8 +383,11 @@ class SessionFactory:
         if owned is not None and session.owner is not None and session.owner.state.workspace == state.workspace:
             return structs.replace(owned, facts=facts)
         chain, skills = self.instructions(state.workspace), texts.skills(state.workspace)
-        tools_json = head_tools(self._catalog, choice, state, provider) if owned is None else owned.tools_json
         profile = chosen_profile(choice, provider) if owned is None else owned.profile or DEFAULT_PROFILE
+        served = self._served(session, profile) if owned is None else owned.served
+        tools_json = (
+            owned.tools_json if owned is not None else head_tools(self._catalog, choice, state, provider, served)
+        )
         shown = {row.name for row in self._catalog.head_of(profile, choice.always)}
         codemap = texts.codemap(state.workspace)
         rules = "\n\n".join(filter(None, (texts.law(state.workspace), texts.rules(state.workspace))))
@@ -395,7 +401,22 @@ class SessionFactory:
             sha256=header_sha256(system, tools_json),
             facts=facts,
             profile="" if profile == DEFAULT_PROFILE else profile,
+            served=served,
         )
+
+    def _served(self, session: Session, profile: str) -> tuple[ToolSpec, ...]:
+        """The tools of servers that stand behind the head: those of the session's first head, else of its owner's."""
+        state = session.state
+        if state.served is not None:
+            return state.served
+        if session.owner is not None:
+            return session.owner.state.served or ()
+        if profile != DEFAULT_PROFILE:
+            return ()
+        served = self._deps.defaults(state.workspace).served(state.mode is Mode.YOLO).within(session.provider)
+        if served.rows or served.left_out:
+            session.notice("info", served_text(served), "mcp_served")
+        return served.rows
 
     def instructions(self, workspace: str) -> tuple[Instruction, ...]:
         return load_instructions(workspace, self._deps.home, self._deps.texts.root(workspace))
@@ -501,6 +522,12 @@ def workspace_gone(workspace: str) -> str:
         f"The workspace of this session, {one_line(workspace, 300)}, is gone: it was deleted or moved. Restore it, "
         "or start a new session where the code is now."
     )
+
+
+def served_text(served: ServedTools) -> str:
+    """What a person is told of the tools of servers in the array."""
+    more = f"; {served.left_out} more are found by search" if served.left_out else ""
+    return f"Tools of MCP servers in this session from its first request on: {len(served.rows)}{more}."
 
 
 def stale_text(jobs: Sequence[JobStarted]) -> str:

@@ -11,13 +11,17 @@ from msgspec.structs import replace
 
 from codewhale.agent.turn import TurnState
 from codewhale.app.container import Container
+from codewhale.catalog.lifecycle import closed_gate
 from codewhale.commands.base import CommandContext, CommandRegistry, Families
 from codewhale.protocol import ops, views
+from codewhale.protocol.automations import ListAutomations, SwitchAutomation
 from codewhale.protocol.children import ChildView, ListChildren, ReadEvents, StopChild, TellChild
+from codewhale.protocol.directcalls import DirectOutcome, ListTools, RunCall
 from codewhale.protocol.errors import CodeWhaleError, SessionError, ToolError
 from codewhale.protocol.events import (
     ApprovalAnswered,
     ApprovalAsked,
+    CallFinished,
     Envelope,
     MessageAdded,
     QuestionAnswered,
@@ -29,6 +33,7 @@ from codewhale.protocol.modes import Authority
 from codewhale.protocol.requests import Op, Query, Request
 from codewhale.protocol.reviews import Review
 from codewhale.protocol.tasks import AddTask, CancelTask, GetTask, ListTasks, ResumeTask
+from codewhale.protocol.tools import ToolSpec
 from codewhale.session.fanout import deliver
 from codewhale.session.session import Session
 from codewhale.session.standing import standing
@@ -95,9 +100,11 @@ class EngineClient:
             ops.ChangeSetting.done_by(lambda op: asyncio.to_thread(self.providers.change, op.key, op.value)),
             ops.StartDemo.done_by(self._start_demo),
             DecideFact.done_by(self._decide_fact),
+            RunCall.done_by(self._run_call),
             AddTask.done_by(self.parts.tasking.add),
             CancelTask.done_by(lambda op: self.parts.tasking.cancel(op.task)),
             ResumeTask.done_by(lambda op: self.parts.tasking.resume(op.task)),
+            SwitchAutomation.done_by(lambda op: self.parts.tasking.switch(op.automation, op.paused)),
             Review.done_by(lambda op: self.reviews.review(op, self._root(op))),
         )
 
@@ -111,11 +118,13 @@ class EngineClient:
             ops.ListSessions.done_by(lambda query: sessions.summaries(query.workspace)),
             ops.GetMessages.done_by(self._messages),
             views.PreviewSession.done_by(lambda query: self.work.session(query.id, query.last)),
+            views.ListServers.done_by(lambda query: self.work.servers(self.parts.mcp)),
             views.GetSettings.done_by(lambda query: asyncio.to_thread(self.providers.settings, self._root(query))),
             views.FindLocal.done_by(lambda query: self.providers.found()),
             views.CheckEndpoint.done_by(lambda query: self.connections.check(query)),
             views.GetQueue.done_by(lambda query: self.queued(query.session)),
             views.GetContext.done_by(lambda query: control.context(query.session, query.brief)),
+            ListTools.done_by(self._callable),
             views.GetTools.done_by(lambda query: control.tools(query.session)),
             views.ListCommands.done_by(self._commands),
             views.CompleteCommand.done_by(self._complete),
@@ -131,6 +140,7 @@ class EngineClient:
             views.ListFormer.done_by(lambda query: control.former(query.session)),
             views.PreviewRewind.done_by(self._rewind),
             GetFacts.done_by(self._facts),
+            ListAutomations.done_by(lambda query: self.parts.tasking.schedules(query.most)),
             ListTasks.done_by(lambda query: self.parts.tasking.board(query.most)),
             GetTask.done_by(lambda query: self.parts.tasking.record(query.task)),
             GetWaiting.done_by(lambda query: asyncio.to_thread(self.parts.memory.waiting.shown, query.workspace)),
@@ -148,6 +158,8 @@ class EngineClient:
     async def _open(self, op: ops.OpenSession) -> str:
         self.parts.read_settings(op.workspace)
         clauses = self.parts.permissions.liftable(op.workspace, op.clauses) if op.clauses else []
+        if not op.owner:
+            await self.parts.mcp.require()
         session = self._engine.open(op)
         workspace = session.state.workspace
         session.lifted.extend(clauses)
@@ -223,6 +235,20 @@ class EngineClient:
         output = await self.commands.run(op.line, CommandContext(op.session, session.state.workspace))
         await session.barrier()
         return output
+
+    async def _run_call(self, op: RunCall) -> DirectOutcome:
+        call = await self._engine.direct.run(op)
+        finished = next(event for event in call.events if isinstance(event, CallFinished))
+        get = self.parts.artifacts.get
+        images = [(image.media_type, await asyncio.to_thread(get, image.artifact)) for image in finished.images]
+        return DirectOutcome(finished.ok, finished.content, finished.error, tuple(images))
+
+    def _callable(self, query: ListTools) -> tuple[ToolSpec, ...]:
+        session = self._session(query)
+        facts, model = session.provider.settings.facts, session.state.model
+        off = self.parts.settings(session.state.workspace).tools.disabled
+        rows = self.parts.catalog.rows.values()
+        return tuple(row for row in rows if row.name not in off and not closed_gate(row.name, row.gate, facts, model))
 
     async def _run_shell(self, op: ops.RunShell) -> int | None:
         session = self._session(op)

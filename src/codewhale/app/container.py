@@ -19,6 +19,7 @@ from codewhale.app.choices import Choices
 from codewhale.app.gateway import Gateway
 from codewhale.app.guiding import WorkspaceSkills
 from codewhale.app.hooking import Hooking
+from codewhale.app.mcpparts import McpParts, McpPorts
 from codewhale.app.memories import MemoryParts
 from codewhale.app.recursion import RecursionParts
 from codewhale.app.relays import RelayParts
@@ -141,12 +142,25 @@ class Container:
         self.tasking = Tasking(place.home, self.sessions, lambda: self.engine, config.section("tasks", TaskSettings))
         self.closers.callback(self.tasking.close)
         self.web = WebParts(config, place.environ, self.closers)
+        self.mcp = McpParts(place, os.path.expanduser(config.section("mcp_config_path", str)), self._mcp_ports())
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)
 
     @cached_property
     def texts(self) -> "WorkspaceTexts":
         return WorkspaceTexts(self)
+
+    def _mcp_ports(self) -> McpPorts:
+        return McpPorts(
+            self.clock,
+            self.catalog,
+            self.artifacts,
+            self.asking,
+            lambda: self.services.completer,
+            lambda session: bool(self.engine.session(session).provider.settings.facts.get("images", True)),
+            self.redact,
+            self.closers,
+        )
 
     def built(self, part: str) -> bool:
         return getattr(type(self), part).attrname in self.__dict__
@@ -214,6 +228,7 @@ class Container:
             approval=Approval(config.get("approval") or "suggest"),
             context=config.section("context", ContextSettings),
             tools=HeadChoice(tools.profile, tools.always_load),
+            served=partial(self.mcp.served, workspace),
         )
 
     @cached_property
@@ -324,6 +339,8 @@ class Container:
         kept: tuple[CallHook, ...] = (self.services.undo,) if changes and call.tool != "revert_turn" else ()
         if call.subjects and self.memory.any_sources():
             kept = (self.memory.source_reads(self.engine.session, self.closers), *kept)
+        calls = self.mcp.at() if call.tool.startswith("mcp_") else None
+        kept = kept if calls is None else (calls, *kept)
         if (task := self.tasking.watching(call)) is not None:
             kept = (*kept, task)
         return kept if hooks is None else (hooks, *kept)
@@ -504,7 +521,7 @@ class Services:  # what tools, commands and interfaces work with
         from codewhale.services.jobs import ShellJobs
 
         app = self._app
-        return self._closing(ShellJobs(app.tell, app.clock, app.place.home, self._past_jobs))
+        return self._closing(ShellJobs(app.tell, app.clock, app.place.home, self._past_jobs, app.tasking.task_of))
 
     @cached_property
     def job_logs(self) -> "LogArchive":
@@ -589,7 +606,7 @@ class Services:  # what tools, commands and interfaces work with
     def discovery(self) -> "Discovery":
         from codewhale.agent.discovery import Discovery
 
-        return Discovery(self._app.catalog, self._app.engine.session, self._app.gateway.decide)
+        return Discovery(self._app.catalog, self._app.engine.session, self._app.gateway.decide, self._app.mcp)
 
     async def map_of(self, root: str, depth: int) -> tuple[str, tuple[str, ...]] | None:
         return await self.code_maps.show(root, depth=depth)

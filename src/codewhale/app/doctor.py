@@ -17,11 +17,12 @@ from msgspec.structs import replace
 from codewhale import __version__
 from codewhale.app.connecting import reach
 from codewhale.app.keys import MISSING
+from codewhale.app.mcpparts import any_named, open_servers
 from codewhale.app.routes import KeyState, Routes, open_routes
 from codewhale.app.settings import open_config
 from codewhale.config import Config, config_file
 from codewhale.lib.clock import SystemClock
-from codewhale.lib.text import sanitise
+from codewhale.lib.text import counted, sanitise
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.known_models import DEFAULT_PROVIDER
 from codewhale.models.loopback import plain_url
@@ -129,9 +130,11 @@ def diagnose(home: str, workspace: str, environ: Mapping[str, str], over: Mappin
         _python(workspace),
         *_workspace(workspace),
         *_programs(environ, workspace),
+        *_servers(config, home, workspace, environ),
         _sandbox("" if config is None else str(config.get("sandbox.network") or "")),
         _space(home),
         _sessions(home),
+        *_tasks(home),
     )
     ok = all(check.status != "fail" for check in checks)
     return Diagnosis(1, __version__, workspace, path, os.path.exists(path), route.provider, route.model,
@@ -221,6 +224,27 @@ def _api_key(name: str, settings: ProviderSettings, key: KeyState) -> Check:
     return Check("api_key", "warn", f"{detail}: {name} will reject requests", fix)
 
 
+def _servers(config: Config | None, home: str, workspace: str, environ: Mapping[str, str]) -> Iterator[Check]:
+    """The MCP servers that are named; nothing where none is. None is started."""
+    user_file = "" if config is None else config.section("mcp_config_path", str)
+    if config is None or not any_named(user_file, workspace):
+        return
+    from codewhale.mcp.admin import McpAdmin
+
+    admin = McpAdmin(open_servers(home, workspace, user_file, environ))
+    faults = [fault.line for fault in admin.faults()]
+    rows = admin.rows()
+    faults += [row.error for row in rows if row.state == "faulty"]
+    waiting = [row.name for row in rows if row.state in ("unapproved", "changed")]
+    states = ", ".join(f"{row.name} {row.state}" for row in rows)
+    if faults:
+        yield Check("mcp", "warn", f"{counted(len(faults), 'fault')}: {faults[0]}", "codewhale mcp validate")
+    elif waiting:
+        yield Check("mcp", "warn", f"waiting for approval: {', '.join(waiting)}", "codewhale mcp approve NAME")
+    else:
+        yield Check("mcp", "ok", states)
+
+
 def _python(workspace: str) -> Check:
     version = ".".join(map(str, sys.version_info[:3]))
     own = own_places(workspace)
@@ -277,6 +301,27 @@ def _sandbox(network: str) -> Check:
     if not found.brokered:
         limits = "commands cannot create files at the top of the workspace, change modes or times, or commit"
     return Check("sandbox", "warn" if found.fix else "ok", f"{found.mechanism}: {limits}; {tried}", found.fix)
+
+
+def _tasks(home: str) -> Iterator[Check]:
+    """Whether somebody works at tasks, where there are any."""
+    if not os.path.isdir(os.path.join(home, "journal")):
+        return
+    from codewhale.journal.model import JournalError
+    from codewhale.tasks.book import TaskBook
+
+    book = TaskBook(home, SessionStore(home, SystemClock()))
+    try:
+        board = book.board(1)
+        waiting = board.counts.get("queued", 0)
+        counts = ", ".join(f"{count} {state}" for state, count in sorted(board.counts.items())) or "none"
+        works = "; ".join(board.workers) or "nobody works"
+        fix = "open codewhale, or run: codewhale work" if waiting and not board.workers else ""
+        yield Check("tasks", "warn" if fix else "ok", f"{counts}; {works}", fix)
+    except JournalError as error:
+        yield Check("tasks", "warn", str(error))
+    finally:
+        book.close()
 
 
 def _space(home: str) -> Check:

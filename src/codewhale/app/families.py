@@ -35,6 +35,7 @@ COMMANDS: dict[str, str] = {
     "/init": "init",
     "/jobs": "jobs",
     "/login": "providers",
+    "/mcp": "mcp",
     "/memory": "memory",
     "/mode": "session",
     "/model": "session",
@@ -58,6 +59,7 @@ COMMANDS: dict[str, str] = {
     "/skill": "skill",
     "/skills": "skills",
     "/status": "session",
+    "/task": "tasks",
     "/tokens": "usage",
     "/tools": "tools",
     "/trust": "trust",
@@ -75,6 +77,10 @@ def tool_family(app: Container, key: str) -> object:
             from codewhale.tools.files import FileTools
 
             return FileTools(app.services.workspaces)
+        case "mcp":
+            from codewhale.tools.mcp import McpTools
+
+            return McpTools(lambda session: app.mcp.at())
         case "patch":
             from codewhale.tools.patch import PatchTools
 
@@ -126,7 +132,8 @@ def _tools_of_the_work(app: Container, key: str) -> object:
         case "taskshell":
             from codewhale.tools.taskshell import TaskShellTools
 
-            return TaskShellTools(app.services.jobs, app.services.job_logs, app.clock, app.hooking.shell_env)
+            shell_env, task_of = app.hooking.shell_env, app.tasking.task_of
+            return TaskShellTools(app.services.jobs, app.services.job_logs, app.clock, shell_env, task_of)
         case "undo":
             from codewhale.tools.undo import UndoTools
 
@@ -167,13 +174,17 @@ def _tools_of_the_work(app: Container, key: str) -> object:
             from codewhale.tools.handles import HandleTools
 
             values = lambda session: app.engine.session(session).state.values  # noqa: E731
-            return HandleTools(app.artifacts, values, app.recursion.transcript)
+            return HandleTools(app.artifacts, values, app.recursion.transcript, app.tasking.artifact)
         case _:
             return _tools_beside_the_work(app, key)
 
 
 def _tools_beside_the_work(app: Container, key: str) -> object:
     match key:
+        case "automations":
+            from codewhale.tools.automations import AutomationTools
+
+            return AutomationTools(app.tasking.automations, app.tasking)
         case "tasks":
             from codewhale.tools.tasks import TaskTools
 
@@ -208,6 +219,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
     from codewhale.commands.search import SearchCommand
     from codewhale.commands.session import SessionCommands
     from codewhale.commands.sources import SourceCommands
+    from codewhale.commands.tasks import TaskCommand
     from codewhale.commands.tools import ToolsCommand
     from codewhale.commands.trust import TrustCommand
     from codewhale.commands.undo import UndoCommands
@@ -238,14 +250,23 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "review": lambda: client.reviews,
         "search": lambda: SearchCommand(services.code_search),
         "session": lambda: SessionCommands(control, app.sessions.summaries, lambda: sandbox().mechanism),
+        "tasks": lambda: TaskCommand(client.query, client.submit),
         "tools": lambda: ToolsCommand(control),
         "trust": lambda: TrustCommand(services.trust),
         "undo": lambda: UndoCommands(services.undo, services.workspaces, control, app.tell),
         "usage": lambda: UsageCommands(control),
         "workspace": lambda: WorkspaceCommands(client.work.diff),
+        "mcp": lambda: _mcp(app),
         "memory": lambda: _memory(client),
         **_guiding(app),
     }
+
+
+def _mcp(app: Container) -> object:
+    from codewhale.commands.mcp import McpCommand
+    from codewhale.mcp.admin import McpAdmin
+
+    return McpCommand(lambda: McpAdmin(app.mcp.built().service))
 
 
 def _memory(client: EngineClient) -> object:

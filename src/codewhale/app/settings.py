@@ -96,6 +96,12 @@ class WebTable(Struct, frozen=True):
     searxng: Annotated[str, Meta(pattern=r"^(?:https?://[^\s]+)?$", max_length=1000)] = ""
 
 
+class McpServerTable(Struct, frozen=True):
+    """The `[mcp_server]` table: tools that `codewhale mcp serve` offers beside those that read."""
+
+    offer: Annotated[tuple[str, ...], Meta(max_length=100)] = ()
+
+
 class SpeechTable(Struct, frozen=True):
     """The `[speech]` table: an address like OpenAI's /audio/speech that speaks in place of the system's voice program,
     the model that it is asked for and the environment variable of its key; the voice used where none is named, and the
@@ -123,9 +129,10 @@ class Settings(Struct, frozen=True):
     sandbox does not hold, auto runs them, never refuses them, `skills` where more skills stand, `hooks` the
     commands that run at moments of a session, `tui` how the terminal interface looks and is driven, `subagents`
     what bounds them, `rlm` recursive sessions, `tasks` durable tasks, `web` searches, `speech` who speaks,
-    `mcp_config_path` the file that names MCP servers, `titles` whether the model is asked for a title after a session's
-    first turn (by default no server of this machine or its own network). The four last ones are of code search: whether
-    it has an index at all, and the local programs, or folders of models, in its slots ("" is none)."""
+    `mcp_config_path` the file that names MCP servers, `mcp_server` what is offered to other programs, `titles` whether
+    the model is asked for a title after a session's first turn (by default no server of this machine or its own
+    network). The four last ones are of code search: whether it has an index at all, and the local programs, or folders
+    of models, in its slots ("" is none)."""
 
     provider: str = ""
     model: str = ""
@@ -146,6 +153,7 @@ class Settings(Struct, frozen=True):
     hooks: dict[str, Any] = {}
     tui: TuiSettings = TuiSettings()
     mcp_config_path: str = ""
+    mcp_server: McpServerTable = McpServerTable()
     titles: bool = True
     codebase_search_core: bool = field(default=True, name="codebase-search-core")
     sparse_splade: str = field(default="", name="sparse-splade")

@@ -8,21 +8,27 @@ from contextlib import asynccontextmanager
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from codewhale.agent.engine import Engine
+from codewhale.protocol.automations import AutomationBoard, AutomationView
 from codewhale.protocol.decisions import CallView
-from codewhale.protocol.errors import SessionError
+from codewhale.protocol.errors import CodeWhaleError, SessionError
 from codewhale.protocol.events import ApprovalAnswered, ApprovalAsked, ModeChanged, SessionOpened, SessionResumed
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tasks import TASK_KIND, AddTask, TaskBoard, TaskRecord, TaskView
 from codewhale.session.store import SessionStore
-from codewhale.tasks.model import TaskSettings
+from codewhale.tasks.model import TaskSettings, TaskSpec
 from codewhale.tasks.rights import TaskRequest, bounded
 
 if TYPE_CHECKING:
+    from codewhale.automations.book import AutomationBook
     from codewhale.tasks.book import TaskBook
     from codewhale.tasks.calls import TaskCalls
     from codewhale.tasks.runner import Conversations
     from codewhale.tasks.worker import TaskWorker
+
+_IDLE_SECONDS = 0.3
 
 
 class Tasking:
@@ -42,6 +48,12 @@ class Tasking:
 
         return TaskBook(self._home, self._sessions)
 
+    @cached_property
+    def automations(self) -> "AutomationBook":
+        from codewhale.automations.book import AutomationBook
+
+        return AutomationBook(self.book)
+
     def close(self) -> None:
         if "book" in self.__dict__:
             self.book.close()
@@ -51,6 +63,11 @@ class Tasking:
     def plan(self, session: str, request: TaskRequest) -> TaskView:
         """Queue a task as far as a session may go. Raises TaskError; takes a moment."""
         return self.book.add(bounded(self._engine().session(session), request))
+
+    def scheduled(self, session: str, request: TaskRequest) -> TaskSpec:
+        """The task of each run of an automation, as far as a session may go now; what becomes of the session later does
+        not bind it. Raises TaskError."""
+        return replace(bounded(self._engine().session(session), request), creator="")
 
     def allowed(self, session: str, call: str) -> bool:
         """Whether a person has said yes to exactly this call, by the session's log."""
@@ -70,17 +87,36 @@ class Tasking:
             return state.name if state.kind == TASK_KIND else ""
         return ""
 
+    def artifact(self, task: str, name: str) -> str:
+        """The sha256 of a task's artifact, "" for one that it does not have."""
+        try:
+            kept = self.book.record(task).artifacts()
+        except CodeWhaleError:
+            return ""
+        return next((str(row.get("sha256", "")) for row in kept if row.get("name") == name), "")
+
     async def add(self, op: AddTask) -> TaskView:
         """What a person asks for: they allow it by asking, where they are the ones who are asked."""
         person = self._engine().session(op.session).rights.authority is Authority.PERSON
         request = TaskRequest(op.prompt, auto_approve=op.auto_approve, on_death=op.on_death, allowed=person)
         return await asyncio.to_thread(self.plan, op.session, request)
 
+    async def schedules(self, most: int) -> AutomationBoard:
+        return await asyncio.to_thread(self.automations.board, most)
+
+    async def switch(self, automation: str, paused: bool) -> AutomationView:
+        """Let an automation wait, or run again, as a person asks for it."""
+        from codewhale.automations.book import Wanted
+
+        return await asyncio.to_thread(self.automations.update, automation, Wanted(paused=paused))
+
     async def board(self, most: int) -> TaskBoard:
         return await asyncio.to_thread(self.book.board, most)
 
     async def record(self, task: str) -> TaskRecord:
-        return await asyncio.to_thread(self.book.record, task)
+        from codewhale.app.receipts import with_receipt
+
+        return await with_receipt(await asyncio.to_thread(self.book.record, task))
 
     async def cancel(self, task: str) -> TaskView:
         return await asyncio.to_thread(self.book.cancel, task)
@@ -101,7 +137,7 @@ class Tasking:
         def parts() -> TaskParts:
             return TaskParts(self.book.journal, self._sessions, client, self.creator_mode, self.settings.lease_seconds)
 
-        self._worker = TaskWorker(self.book, parts, slots, what, say)
+        self._worker = TaskWorker(self.book, parts, slots, what, say, lambda: self.automations.fire_due())
         work = asyncio.create_task(self._worker.work(), name="tasks")
         try:
             yield
@@ -109,6 +145,14 @@ class Tasking:
             work.cancel()
             await asyncio.wait([work])
             self._worker = None
+
+    async def idle(self) -> None:
+        """Return once nothing is queued or at work."""
+        while True:
+            counts = (await self.board(1)).counts
+            if not (counts.get("queued") or counts.get("running")):
+                return
+            await asyncio.sleep(_IDLE_SECONDS)
 
     def watching(self, call: CallView) -> "TaskCalls | None":
         """What watches a call of a task, or of a sub-agent of one."""

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from codewhale.app.container import Services
+from codewhale.app.mcpparts import McpParts
 from codewhale.lib.text import one_line
 from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.blocks import DiffBlock
@@ -21,6 +22,7 @@ from codewhale.protocol.views import (
     PreviewUndo,
     ReadOutput,
     RewindView,
+    ServerRow,
     SessionPreview,
     UndoView,
 )
@@ -62,6 +64,15 @@ class WorkQueries:
         return tuple(sorted(rows, key=lambda row: row.status != "Running"))
 
     workspace = staticmethod(workspace_status)
+
+    async def servers(self, mcp: McpParts) -> tuple[ServerRow, ...]:
+        """The MCP servers that files name; nothing is imported where there is none."""
+        calls = mcp.at()
+        if calls is None:
+            return ()
+        from codewhale.mcp.admin import McpAdmin
+
+        return await asyncio.to_thread(McpAdmin(calls.service).rows)
 
     async def diff(self, session: str, workspace: str, path: str = "") -> tuple[DiffBlock, ...]:
         """What differs from the last commit; without git, all that the session's turns changed and that still stands.

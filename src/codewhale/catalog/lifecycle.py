@@ -25,11 +25,13 @@ ACTIVE: frozenset[str] = SEARCHES | frozenset(
 
 # Registered and found by search; the array does not hold them until they are.
 DEFERRED: frozenset[str] = frozenset(
-    """checklist_add checklist_list checklist_update code_history code_symbols codebase_search diagnostics
-    exec_shell_cancel fim_edit git_blame handle_read load_skill memory_get memory_search note project_map remember
-    request_user_input retrieve_tool_result revert_turn rlm_close rlm_configure rlm_eval rlm_open
-    rlm_session_objects run_verifiers speech task_cancel task_create task_gate_run task_list
-    task_read task_shell_start task_shell_wait tool_agent validate_data web_run""".split()
+    """automation_create automation_delete automation_list automation_pause automation_read automation_resume
+    automation_run automation_update checklist_add checklist_list checklist_update code_history code_symbols
+    codebase_search diagnostics exec_shell_cancel fim_edit git_blame handle_read list_mcp_resource_templates
+    list_mcp_resources load_skill mcp_get_prompt mcp_read_resource memory_get memory_search note project_map
+    remember request_user_input retrieve_tool_result revert_turn rlm_close rlm_configure rlm_eval rlm_open
+    rlm_session_objects run_verifiers speech task_cancel task_create task_gate_run task_list task_read
+    task_shell_start task_shell_wait tool_agent validate_data web_run""".split()
 )
 
 # Canonical names promised but not built yet; the set may only shrink.
@@ -53,6 +55,7 @@ ALIASES: dict[str, Alias] = {
     "exec_wait": Alias("exec_shell_wait", "hidden", "0.8.53", _LATER),
     "exec_interact": Alias("exec_shell_interact", "hidden", "0.8.53", _LATER),
     "tts": Alias("speech", "hidden", "0.8.53", _LATER),
+    "read_mcp_resource": Alias("mcp_read_resource", "hidden", "0.8.53", _LATER),
     "web.run": Alias("web_run", "hidden", "0.8.53", _LATER),
     "todo_write": Alias("checklist_write", "deprecated", "0.8.53", _LATER),
     "todo_add": Alias("checklist_add", "deprecated", "0.8.53", _LATER),
@@ -78,12 +81,10 @@ SUCCESSORS = ("agent_open", "agent_eval", "agent_close")
 
 # Other names that were promised and stand for nothing yet: none of them ever runs another tool.
 PROMISED: frozenset[str] = frozenset(
-    """automation_create automation_delete automation_list automation_pause automation_read automation_resume
-    automation_run automation_update create_goal finance get_goal github_close_issue github_close_pr github_comment
-    github_issue_context github_pr_context image_analyze image_ocr js_execution notify pandoc_convert
-    pr_attempt_list pr_attempt_preflight pr_attempt_read pr_attempt_record recall_archive review
-    slop_ledger_append slop_ledger_export slop_ledger_query slop_ledger_update
-    update_goal""".split()
+    """create_goal finance get_goal github_close_issue github_close_pr github_comment github_issue_context
+    github_pr_context image_analyze image_ocr js_execution notify pandoc_convert pr_attempt_list pr_attempt_preflight
+    pr_attempt_read pr_attempt_record recall_archive review slop_ledger_append slop_ledger_export slop_ledger_query
+    slop_ledger_update update_goal""".split()
 )
 
 # What the array of a session begins with, by profile. A profile is chosen when the head is pinned, never in a turn.

@@ -23,6 +23,7 @@ COMMANDS = {
     "logout": "delete a stored API key",
     "config": "read and change the configuration",
     "skills": "check skills against the open standard",
+    "mcp": "list, add, approve and check MCP servers, or be one",
     "memory": "list, check and promote what is remembered",
     "trust": "choose which project files may configure codewhale",
     "policy": "show what the permissions decide about a command",
@@ -35,6 +36,8 @@ COMMANDS = {
     "index": "build or inspect the code search index",
     "tools": "list the tools, print exactly what a model is sent",
     "completion": "print the completion script of a shell",
+    "tasks": "list, show, cancel and resume durable tasks",
+    "work": "run durable tasks until it is told to stop",
     "worktree": "list the checkouts that --worktree made",
     "web": "the terminal interface in a browser on this machine",
 }
@@ -197,10 +200,16 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import index as module
         case "tools":
             from codewhale.cli import tools as module
+        case "tasks":
+            from codewhale.cli import tasks as module
+        case "work":
+            from codewhale.cli import work as module
         case "worktree":
             from codewhale.cli import worktree as module
         case "completion":
             from codewhale.cli import completion as module
+        case "mcp":
+            from codewhale.cli import mcp as module
         case "web":
             from codewhale.cli import web as module
         case _:

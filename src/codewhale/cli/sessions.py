@@ -18,7 +18,9 @@ def build(parser: argparse.ArgumentParser) -> None:
     every = actions.add_parser("list", help="the sessions of this folder, newest first")
     every.add_argument("--json", action="store_true", help="one JSON array")
     every.add_argument("--all", action="store_true", help="sessions of every folder")
-    every.add_argument("--children", action="store_true", help="also sub-agents, below the session they work for")
+    every.add_argument(
+        "--children", action="store_true", help="also sub-agents, below the session they work for, and tasks"
+    )
     add_workspace(every)
     show = actions.add_parser("show", help="print a session")
     show.add_argument("id", metavar="ID")
@@ -86,8 +88,10 @@ def _list(home: str, args: argparse.Namespace) -> int:
         return 0
     for row in rows:
         where = f"  {one_line(row.workspace)}" if args.all else ""
-        work = " ".join(filter(None, (row.kind, row.name, row.role and f"({row.role})", "of", row.owner)))
-        mark = "".join(f"  [{one_line(one)}]" for one in (row.state, row.owner and work) if one not in ("", "idle"))
+        work = " ".join(
+            filter(None, (row.kind, row.name, row.role and f"({row.role})", row.owner and f"of {row.owner}"))
+        )
+        mark = "".join(f"  [{one_line(one)}]" for one in (row.state, work) if one not in ("", "idle"))
         line = f"{row.id}  {_minute(row.updated)}  {row.turns:>3} turns{mark}{where}  {one_line(row.title)}"
         put(f"{'  ' if row.owner else ''}{line}\n")
     return 0
@@ -124,11 +128,13 @@ def _show(home: str, args: argparse.Namespace) -> int:
         for message in messages(envelope.event for envelope in events):
             put(object_line(message) + "\n")
         return 0
+    import asyncio
+
     from codewhale.app.receipts import receipt_now
-    from codewhale.display.lines import receipt_text
+    from codewhale.session.receipts import receipt_text
 
     log = [envelope.event for envelope in events]
-    put("".join(read_aloud(event) for event in log) + receipt_text(receipt_now(log)))
+    put("".join(read_aloud(event) for event in log) + receipt_text(asyncio.run(receipt_now(log))))
     return 0
 
 

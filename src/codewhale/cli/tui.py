@@ -167,7 +167,13 @@ class _Engine:
         )
         async with open_app(options) as app:
             self._notices[:] = app.config.notices
-            yield app.client
+            tasking = app.parts.tasking
+            async with tasking.working(app.client, "terminal", tasking.settings.workers, _unheard):
+                yield app.client
+
+
+def _unheard(line: str) -> None:
+    """What the worker says of tasks: the interface shows them by itself."""
 
 
 def _import_engine() -> None:

@@ -5,8 +5,10 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
 from codewhale.commands.base import CommandSpec, OwnCommand
+from codewhale.lib.text import one_line
 from codewhale.protocol.children import ListChildren
 from codewhale.protocol.requests import Ask
+from codewhale.protocol.tasks import ListTasks
 from codewhale.protocol.usage import expected
 from codewhale.protocol.views import (
     Choice,
@@ -74,6 +76,11 @@ async def _turns(ask: Ask, session: str, words: Sequence[str]) -> Sequence[Choic
     return [Choice(str(number), line) for number, line in (await ask(PreviewUndo(session))).rows]
 
 
+async def _tasks(ask: Ask, session: str, words: Sequence[str]) -> Sequence[Choice]:
+    board = await ask(ListTasks())
+    return [Choice(view.id, f"{view.status}: {one_line(view.prompt, 80)}") for view in board.tasks]
+
+
 _SOURCES = {
     "MODEL": _models,
     "PROVIDER": _providers,
@@ -81,6 +88,7 @@ _SOURCES = {
     "VALUE": _setting_values,
     "ID": _jobs,
     "NAME": _agents,
+    "TASK": _tasks,
     "FILE": _files,
     "PATH": _files,
     "N": _turns,

@@ -2,23 +2,12 @@
 a screen reader stumbles over."""
 
 import re
-from collections.abc import Mapping
 from typing import Any, Literal
 
 from msgspec import Struct
 
-from codewhale.display.asks import (
-    Asks,
-    bare_lines,
-    block_lines,
-    exact_lines,
-    held_by,
-    hides,
-    kind_of,
-    offer_of,
-    reason_of,
-    shown_question,
-)
+from codewhale.display.asklines import approval_lines, asked_by, options_of, question_text, takes_several
+from codewhale.display.asks import Asks, kind_of, offer_of, shown_question
 from codewhale.display.transcript.blocks import CallCard, Countdown, NoteBlock, Receipt, TranscriptBlock, Work
 from codewhale.display.transcript.calls import call_text
 from codewhale.display.transcript.drawing import lines_of
@@ -42,7 +31,6 @@ from codewhale.protocol.events import (
 )
 from codewhale.protocol.messages import Text
 from codewhale.protocol.ops import Answer
-from codewhale.protocol.tools import ChildSubject, CommandSubject, JobSubject, PathSubject, Subject, UrlSubject
 
 MOST_LINES = 60
 _TAIL_LINES = 20
@@ -50,9 +38,6 @@ _LINE = 2_000
 _SIGN = re.compile(r"^(\s*)([^\x00-\x7f\w])\s")
 _NAMED = {"✗": "plain.failed", "✓": "plain.done", "●": "plain.done"}
 YES, NO = frozenset({"y", "yes", "是"}), frozenset({"n", "no", "否"})
-MOST_ASKED_LINES = 400
-_ASKED_TAIL = 150
-_WIDTH = 100_000
 # What the model reads as the label of an answer in the person's own words.
 OWN = "Other"
 
@@ -208,21 +193,7 @@ class PlainAsks:
 
     def _approval(self, asked: Envelope, ask: ApprovalAsked) -> list[str]:
         words = self._words
-        lines = [self._by(ask.asker, words(f"asking.title_{kind_of(ask)}", tool=one_line(ask.tool, 80)))]
-        body = [line for subject in ask.subjects for line in self._subject(subject)]
-        body += [_text(line) for block in ask.display for line in block_lines(block, _WIDTH, words)]
-        if len(body) > MOST_ASKED_LINES:
-            more = words("plain.more", n=len(body) - MOST_ASKED_LINES)
-            body = [*body[: MOST_ASKED_LINES - _ASKED_TAIL], more, *body[-_ASKED_TAIL:]]
-        if not body:
-            written = self._asks.arguments(asked.session, ask.call_id)
-            body = [_text(line) for line in bare_lines(ask.tool, written, words("asking.no_arguments"), _WIDTH)]
-        lines += body
-        lines.append(f"{words('asking.sandbox')}: {held_by(ask, words)}")
-        lines.append(f"{words('asking.why')}: {one_line(reason_of(ask, words), 500)} ({one_line(ask.rule, 100)})")
-        lines += [f"{clause.id}: {one_line(clause.text, 500)}" for clause in ask.clauses]
-        if any(hides(text) for text in _texts(ask)):
-            lines.append(words("asking.hidden"))
+        lines = approval_lines(ask, self._asks.arguments(asked.session, ask.call_id), words)
         keys = words("plain.allow_clause", word=ask.word) if ask.clauses else words("plain.allow")
         if ask.offer is not None:
             lines.append(f"{words('plain.offer')}: {self._offered(ask.offer)}")
@@ -231,29 +202,8 @@ class PlainAsks:
         keys += f" {words('plain.edit')}" if kind_of(ask) == "command" else ""
         return [*lines, keys]
 
-    def _by(self, asker: str, title: str) -> str:
-        """What is asked, behind the name of a child that asks."""
-        return self._words("asking.by", asker=one_line(asker, 60), title=title) if asker else title
-
     def _offered(self, offer: Offer) -> str:
         return one_line(offer_of(offer, self._words), 500)
-
-    def _subject(self, subject: Subject) -> list[str]:
-        words = self._words
-        match subject:
-            case CommandSubject(command=command, cwd=cwd, background=background, stdin=stdin):
-                where = words("asking.root") if cwd in ("", ".") else sanitise(cwd)
-                behind = f" {words('asking.background')}" if background else ""
-                given = _exact(stdin, f"{words('asking.stdin')} ") if stdin else []
-                return [*_exact(command, "$ "), *given, f"{words('asking.in_folder', folder=where)}{behind}"]
-            case PathSubject(path=path, write=write):
-                return _exact(path, f"{words('asking.write' if write else 'asking.read')} ")
-            case UrlSubject(url=url):
-                return _exact(url, f"{words('asking.url')} ")
-            case JobSubject(id=job, text=text):
-                return [*_exact(job, f"{words('asking.job_tell' if text else 'asking.job_end')} "), *_exact(text, "")]
-            case ChildSubject(role=role, objective=objective):
-                return [*_exact(role, f"{words('asking.child')} "), *_exact(objective, "")]
 
     def _allow(self, asked: Envelope, ask: ApprovalAsked, said: str) -> Reply:
         word, _, reason = said.partition(" ")
@@ -293,23 +243,24 @@ class PlainAsks:
         number = (
             f" ({self._words('asking.several', number=at + 1, count=len(questions))})" if len(questions) > 1 else ""
         )
-        lines = [self._by(event.asker, f"{header}{number}: {sanitise(str(question.get('question', '')))}")]
-        for index, option in enumerate(_options(question), 1):
+        lines = [asked_by(event.asker, f"{header}{number}: {question_text(question)}", self._words)]
+        for index, option in enumerate(options_of(question), 1):
             detail = one_line(str(option.get("description", "")), 300)
             lines.append(f"{index}. {one_line(str(option.get('label', '')), 200)}{': ' + detail if detail else ''}")
-        return [*lines, self._words("plain.choose_several" if _several(question) else "plain.choose")]
+        return [*lines, self._words("plain.choose_several" if takes_several(question) else "plain.choose")]
 
     def _answer(self, asked: Envelope, event: QuestionAsked, said: str) -> Reply:
         if not said:
             return Reply(lines=tuple(self.ask(again=True)))
         question = event.questions[len(self._answers)]
-        labels = [str(option.get("label", "")) for option in _options(question)]
+        labels = [str(option.get("label", "")) for option in options_of(question)]
         shown = [
-            str(option.get("label", "")) for option in _options(shown_question(event.request_id, question, self._words))
+            str(option.get("label", ""))
+            for option in options_of(shown_question(event.request_id, question, self._words))
         ]
         said = next((labels[at] for at, text in enumerate(shown) if text.lower() == said.lower()), said)
-        chosen = _chosen(said, labels, _several(question))
-        value: Any = chosen if _several(question) else chosen[0] if chosen else ""
+        chosen = _chosen(said, labels, takes_several(question))
+        value: Any = chosen if takes_several(question) else chosen[0] if chosen else ""
         answer = {"label": ", ".join(chosen), "value": value} if chosen else {"label": OWN, "value": said}
         self._answers.append({"id": str(question.get("id", "")), **answer})
         if len(self._answers) < len(event.questions):
@@ -323,34 +274,6 @@ class PlainAsks:
 
 def _request(asked: Envelope) -> str:
     return str(getattr(asked.event, "request_id", ""))
-
-
-def _texts(ask: ApprovalAsked) -> list[str]:
-    """What a person is asked to read of others."""
-    found = []
-    for subject in ask.subjects:
-        match subject:
-            case CommandSubject(command=text, stdin=stdin):
-                found += [text, stdin]
-            case PathSubject(path=text) | UrlSubject(url=text) | JobSubject(text=text) | ChildSubject(objective=text):
-                found.append(text)
-    return found
-
-
-def _text(line: Any) -> str:
-    return "".join(part for part, _ in line)
-
-
-def _exact(text: str, first: str) -> list[str]:
-    return [_text(line) for line in exact_lines(text, _WIDTH, first=first)] if text or first else []
-
-
-def _options(question: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [option for option in question.get("options") or () if isinstance(option, Mapping)]
-
-
-def _several(question: Mapping[str, Any]) -> bool:
-    return any(question.get(key) is True for key in ("multiple", "multi_select", "multiSelect"))
 
 
 def _chosen(said: str, labels: list[str], several: bool) -> list[str]:

@@ -74,7 +74,8 @@ def by_need(request: DecisionRequest) -> Opinion:
         return AUTO
     if asks_outside(request) and Effect.NETWORK not in effects:
         return HELD
-    return Opinion("ask", "mode.agent.execute", f"{request.tool} runs a program.")
+    what = f"is a tool of {request.server}, which may do anything" if request.server else "runs a program"
+    return Opinion("ask", "mode.agent.execute", f"{request.tool} {what}.")
 
 
 def runs_unasked(request: DecisionRequest) -> bool:
@@ -115,7 +116,7 @@ SANDBOX = "workspace-write"
 OUTSIDE = "path.outside"
 LOOPBACK = "sandbox.loopback"
 # Asks that no answer takes away for longer.
-_ONCE = ("permissions.", "hook.", "floor.", "constitution", LOOPBACK)
+_ONCE = ("permissions.", "hook.", "floor.", "constitution", "mcp.", LOOPBACK)
 # Lines of text for a job that are judged each.
 MOST_LINES = 200
 _MOST_REASONS = 3
@@ -441,6 +442,8 @@ def _offer(
     """What an approval may be remembered as: only for an ask that no rule, hook or floor makes."""
     if ruling.verdict != "ask" or ruling.rule.startswith(_ONCE):
         return None
+    if request.server and not request.subjects:
+        return Offer(request.tool, "tool")
     if len(request.subjects) != 1:
         return Offer(request.tool, "tests") if not request.subjects and request.tool == "run_tests" else None
     match request.subjects[0]:

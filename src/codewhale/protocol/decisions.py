@@ -50,7 +50,8 @@ class DecisionRequest(Struct, frozen=True):
     call's id, "" where none is about to run; `folders` are those beside the workspace that belong to the session,
     `sources` the paths that are attached to be read;
     `scope` is what the session's role and its active skills leave it, `owners` are the sessions that it works for,
-    `approved` what those skills pre-approve. `lifted` are the ids of clauses that a person has let through."""
+    `approved` what those skills pre-approve. `lifted` are the ids of clauses that a person has let through. `server` is
+    what brings the tool, "" for our own."""
 
     tool: str
     effects: tuple[Effect, ...]
@@ -71,6 +72,7 @@ class DecisionRequest(Struct, frozen=True):
     owners: tuple[str, ...] = ()
     approved: "tuple[Rule, ...]" = ()
     lifted: tuple[str, ...] = ()
+    server: str = ""
 
 
 class Offer(Struct, frozen=True):

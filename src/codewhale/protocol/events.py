@@ -101,7 +101,7 @@ class ModelChanged(EventBase, frozen=True):
 class HeaderPinned(EventBase, frozen=True):
     """The exact head every later request carries: system text and the tools value as sent. `facts` are the
     provider facts its messages are written by, so that the log alone gives the same bytes again; `profile` is the set
-    of tools that the array began with ("" is the default one)."""
+    of tools that the array began with ("" is the default one), `served` those of servers that stand behind it."""
 
     dialect: str
     provider: str
@@ -111,6 +111,7 @@ class HeaderPinned(EventBase, frozen=True):
     sha256: str
     facts: dict[str, bool | int | str] = field(default_factory=dict)
     profile: str = ""
+    served: tuple[ToolSpec, ...] = ()
 
 
 class PrefixInvalidated(EventBase, frozen=True, tag="edge"):

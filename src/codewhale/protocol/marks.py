@@ -15,7 +15,7 @@ WHOLE = ("{", "Action:", "Thought:", "call:")
 LABELS = ("", "json", "tool_call", "tool_code", "tool", "tool_calls", "function_call")
 
 # What ends or begins a block of ours, a message or a call for some model.
-_BLOCKS = "user_memory|session_relay|instructions|constitution|context_update|web_page|search_results"
+_BLOCKS = "user_memory|session_relay|instructions|constitution|context_update|web_page|search_results|mcp_result"
 _ROLES = r"system\b|assistant\b|human\b|start_of_turn|end_of_turn|bos>|eos>|s>|think\b|<SYS"
 _LIVE = re.compile(
     rf"[<＜﹤](?=\s*[/|｜／]|\w+[|｜]>|\s*(?:{_BLOCKS}|{_ROLES}))"

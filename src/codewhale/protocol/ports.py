@@ -109,12 +109,13 @@ class ChildRunner(Protocol):
 
 
 class FoundTool(Struct, frozen=True):
-    """A tool that search found; `known` says that the model was shown it before."""
+    """A tool that search found; `known` says that the model was shown it before, `note` what else it should know."""
 
     name: str
     description: str
     schema: dict[str, Any]
     known: bool = False
+    note: str = ""
 
 
 class Findings(Struct, frozen=True):
@@ -129,6 +130,9 @@ class CatalogView(Protocol):
 
     def spec(self, name: str) -> ToolSpec | None: ...
     def names(self) -> tuple[str, ...]: ...
+    async def learn(self) -> None:
+        """Wait, not for long, for tools that are not known yet."""
+
     def find(self, session: str, query: str, count: int, *, pattern: bool) -> Findings:
         """Up to `count` tools for a need in words, or for a regular expression (`pattern`), best first. Raises
         ToolError for an expression that cannot be used."""

@@ -383,3 +383,35 @@ class SettingRow(Struct, frozen=True, omit_defaults=True):
     origin: str
     choices: tuple[str, ...] = ()
     fixed: bool = False
+
+
+class ListServers(Query[tuple["ServerRow", ...]], frozen=True, tag="list_servers"):
+    """The MCP servers of a session's workspace, those that cannot be used too. Nothing is started for it."""
+
+    session: str
+
+
+class ServerRow(Struct, frozen=True, omit_defaults=True):
+    """An MCP server. `state` is "off" (disabled), "faulty", "unapproved", "changed" (since it was approved), "idle"
+    (not started), "starting", "ready", "failed" or "closed"; `error` is the last one, or what is wrong, with the
+    remedy. `line` is its command line or address; the three times are those of connecting, calling and reading, in
+    seconds. `tools` are (name that a model calls, its own name, description), `prompts` and `resources` (name or
+    address, description); `since` is when they were listed. `notes` are what else a person should know of it."""
+
+    name: str
+    file: str
+    source: str
+    transport: str
+    line: str
+    state: str
+    error: str = ""
+    stderr: str = ""
+    times: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    required: bool = False
+    version: str = ""
+    protocol: str = ""
+    tools: tuple[tuple[str, str, str], ...] = ()
+    prompts: tuple[tuple[str, str], ...] = ()
+    resources: tuple[tuple[str, str], ...] = ()
+    since: str = ""
+    notes: tuple[str, ...] = ()

@@ -126,6 +126,7 @@ class SessionState:
         self.model = ""
         self.header: HeaderPinned | None = None
         self._shown: frozenset[str] | None = None
+        self.served: tuple[ToolSpec, ...] | None = None  # tools of servers in the array; None before it is pinned
         self.turns = 0
         self.turn_open = False
         self.messages = 0
@@ -232,7 +233,7 @@ class SessionState:
             self.auto_compact_off = True
 
     def _header(self, event: HeaderPinned) -> None:
-        self.header, self._shown = event, None
+        self.header, self._shown, self.served = event, None, event.served
 
     @property
     def shown(self) -> frozenset[str]:

@@ -129,7 +129,7 @@ class TaskBook:
             self._settle(journal)
             run = self._run(journal, name, "read")
             lines = [
-                TaskLine(rfc3339(entry.at), entry.kind, one_line(str(entry.data.get("text", "")), _ENTRY))
+                TaskLine(rfc3339(entry.at), entry.kind, one_line(_told(entry.data), _ENTRY))
                 for entry in journal.ledger.entries(run.id)
             ]
             lines += _attempt_lines(journal, run)
@@ -187,7 +187,7 @@ class TaskBook:
 
     def add(self, spec: TaskSpec, task: str = "") -> TaskView:
         """Queue a task; one of this id that there is already is given back."""
-        _check(spec)
+        checked_task(spec)
         name = task or ids.short_id("task")
         return self._safely(lambda journal: view_of(journal.runs.add(new_task(name, spec))))
 
@@ -278,6 +278,14 @@ def _interrupted(conversation: TaskConversation, why: str = GONE) -> dict[str, o
     return {"error": why, "unfinished": list(conversation.unfinished)}
 
 
+def _told(data: dict[str, object]) -> str:
+    """A line of a row's history: a text, or what a tool of a sub-agent wrote."""
+    value = data.get("value")
+    if isinstance(value, dict):
+        return " ".join(str(value[key]) for key in ("gate", "action", "status", "command", "summary") if value.get(key))
+    return str(data.get("text", ""))
+
+
 def _attempt_lines(journal: RunJournal, run: Run) -> list[TaskLine]:
     lines = [TaskLine(rfc3339(run.created), "task", "queued")]
     for one in journal.ledger.attempts(run.id):
@@ -288,7 +296,7 @@ def _attempt_lines(journal: RunJournal, run: Run) -> list[TaskLine]:
     return lines
 
 
-def _check(spec: TaskSpec) -> None:
+def checked_task(spec: TaskSpec) -> None:
     """Raises TaskError for what can be no task."""
     if not spec.prompt.strip():
         raise TaskError(

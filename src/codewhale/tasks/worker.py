@@ -18,10 +18,17 @@ LEAVE_SECONDS = 10.0
 
 class TaskWorker:
     """Takes tasks of a home, `slots` at once; `what` says to people which kind of process it is. `parts()` is what they
-    are run with, asked for when the first is taken. `say` is told one line of each task that begins or ends."""
+    are run with, asked for when the first is taken. `say` is told one line of each task that begins or ends. `due()`
+    queues what begins by the clock."""
 
     def __init__(
-        self, book: TaskBook, parts: Callable[[], TaskParts], slots: int, what: str, say: Callable[[str], None]
+        self,
+        book: TaskBook,
+        parts: Callable[[], TaskParts],
+        slots: int,
+        what: str,
+        say: Callable[[str], None],
+        due: Callable[[], object] = lambda: None,
     ) -> None:
         self.owner = owner_name()
         self._book = book
@@ -29,6 +36,7 @@ class TaskWorker:
         self._slots = slots
         self._what = what
         self._say = say
+        self._due = due
         self._running: dict[str, TaskRunner] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._calls: dict[str, TaskCalls] = {}
@@ -56,6 +64,7 @@ class TaskWorker:
         try:
             await self._show()
             await asyncio.to_thread(self._book.settle)
+            await asyncio.to_thread(self._due)
             while len(self._running) < self._slots:
                 taken = await asyncio.to_thread(self._claim)
                 if taken is None:

@@ -55,23 +55,25 @@ class HandleRead(Args, frozen=True):
 
 class HandleTools:
     """The tool that reads handles. `values` gives those of a conversation under session_id/name; `transcript` that of
-    a sub-agent, by conversation and its id."""
+    a sub-agent, by conversation and its id; `of_task` the sha256 of an artifact of a durable task, "" for none."""
 
     def __init__(
         self,
         artifacts: ArtifactStore,
         values: Callable[[str], Mapping[str, VarHandle]],
         transcript: Callable[[str, str], str | None],
+        of_task: Callable[[str, str], str],
     ) -> None:
         self._artifacts = artifacts
         self._values = values
         self._transcript = transcript
+        self._of_task = of_task
 
     @tool("handle_read", effects={Effect.READS}, parallel=True, fetches=True)
     async def handle_read(self, args: HandleRead, call: CallContext) -> ToolResult:
         """Read part of a value that a result kept as a var_handle (rlm_eval's final and output, a sub-agent's
-        transcript). Give one of slice, range, count, jsonpath; none, or introspect,
-        says what it is and how to read it. Example: {"handle":
+        transcript, an artifact of a durable task as task_id/name). Give one of slice, range, count, jsonpath; none, or
+        introspect, says what it is and how to read it. Example: {"handle":
         "rlm:0123456789ab/final_0", "slice": {"start": 0, "end": 2000}}; for JSON {"handle":
         "rlm:0123456789ab/final_0", "jsonpath": "$[?@.ok == false].name"}. Returns at most max_chars (12000) and what
         was left out; meta.next_start says where to go on.
@@ -97,6 +99,8 @@ class HandleTools:
         handle = find_value(values, session, name)
         if handle is None and name.startswith("agent:") and name.endswith("/transcript"):
             return self._of_agent(args, session, name)
+        if handle is None and name.startswith("task_"):
+            handle = self._artifact(name)
         if handle is None:
             raise self._unknown(name, values)
         if args.sha256 and args.sha256 != handle.sha256:
@@ -112,6 +116,16 @@ class HandleTools:
             raise ToolError("not_available", f"{why} Make the value again.", field="handle") from None
         except ProjectionError as error:
             raise ToolError("execution_failed", str(error), field="handle") from None
+
+    def _artifact(self, name: str) -> VarHandle | None:
+        """The handle of an artifact of a durable task, as text."""
+        task, _, base = name.partition("/")
+        sha = self._of_task(task, base) if base else ""
+        try:
+            text = self._artifacts.get(sha).decode("utf-8", "replace") if sha else ""
+        except KeyError:
+            return None
+        return VarHandle(task, base, "str", len(text), text[:PREVIEW], sha) if sha else None
 
     def _of_agent(self, args: HandleRead, session: str, name: str) -> KeptValue:
         place, _, base = name.rpartition("/")

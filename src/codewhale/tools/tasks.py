@@ -14,10 +14,10 @@ from codewhale.protocol.tasks import MOST_TASKS, TaskBoard, TaskRecord, TaskView
 from codewhale.protocol.tools import CallContext, Effect, Origin, ToolResult
 from codewhale.tasks.model import PROMPT_LIMIT, TaskError
 from codewhale.tasks.rights import TaskRequest
+from codewhale.tasks.shown import record_object, task_object
 from codewhale.tools.base import Args, Doc, outlined, tool
 
 _SUMMARY = 160
-_ANSWER = 12_000
 _CHANGES = {Effect.WRITES, Effect.EXECUTES}
 _ALLOWED = ("auto_approve", "on_death", "mode")
 _EXPECTED = {
@@ -155,50 +155,6 @@ class TaskTools:
             _refused(error, "task_cancel", {"task_id": args.task_id})
         done = "is cancelled" if view.status == "cancelled" else "will end as soon as its worker hears of it"
         return _result({"summary": f"{view.id} {done}.", "task": task_object(view)}, (view,))
-
-
-def task_object(view: TaskView) -> dict[str, Any]:
-    """A task as programs and models read it."""
-    said: dict[str, Any] = {
-        "id": view.id,
-        "status": view.status,
-        "prompt": view.prompt,
-        "workspace": view.workspace,
-        "mode": view.mode,
-        "model": view.model,
-        "allow_shell": view.allow_shell,
-        "auto_approve": view.auto_approve,
-        "on_death": view.on_death,
-        "created_at": view.created_at,
-        "attempt": view.attempt,
-    }
-    optional = {
-        "started_at": view.started_at,
-        "ended_at": view.ended_at,
-        "duration_ms": view.duration_ms,
-        "thread_id": view.session,
-        "worker": view.worker,
-        "error": view.error,
-        "unfinished": list(view.unfinished),
-        "stopping": view.stopping,
-    }
-    said.update({key: value for key, value in optional.items() if value not in ("", None, [], False)})
-    if view.answer:
-        said["result"] = view.answer[:_ANSWER]
-        if len(view.answer) > _ANSWER:
-            said["result_left_out"] = len(view.answer) - _ANSWER
-    return said
-
-
-def record_object(record: TaskRecord) -> dict[str, Any]:
-    """A task with its history as programs and models read it."""
-    plural = {"gate": "gates", "attempt": "attempts", "github_event": "github_events"}
-    lists: dict[str, list[Any]] = {"gates": [], "attempts": [], "artifacts": [], "github_events": []}
-    for kind, values in record.updates.items():
-        for value in values:
-            lists.setdefault(plural.get(kind, kind), []).extend(value if isinstance(value, list) else [value])
-    timeline = [{"timestamp": line.at, "kind": line.kind, "summary": line.text} for line in record.timeline]
-    return {"task": task_object(record.task), "checklist": list(record.checklist), **lists, "timeline": timeline}
 
 
 def _result(said: dict[str, Any], views: tuple[TaskView, ...]) -> ToolResult:

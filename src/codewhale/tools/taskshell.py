@@ -5,6 +5,7 @@ The same jobs as those of exec_shell. What a gate records is taken from the job,
 
 import asyncio
 import shlex
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -84,8 +85,12 @@ class _Evidence(Struct, frozen=True):
     @property
     def data(self) -> dict[str, Any]:
         kept = self.kept
+        record, updates = self.record, dict[str, Any]()
+        if kept is not None:
+            log = {"name": f"{record.id}.log", "kind": "gate_log", "sha256": kept.sha256, "bytes": kept.bytes}
+            updates = {"artifacts": [log]}
         found: dict[str, Any] = {
-            "task_updates": {"gate": msgspec.to_builtins(self.record)},
+            "task_updates": {"gate": msgspec.to_builtins(record), **updates},
             "stdout_summary": self.whole.stdout[-EVIDENCE_SUMMARY:],
             "stderr_summary": self.whole.stderr[-EVIDENCE_SUMMARY:],
         }
@@ -110,11 +115,15 @@ def _gate_command(args: TaskGateRun) -> tuple[CommandSubject, ...]:
 class TaskShellTools:
     """Starts long commands and records how they ended; runs gates."""
 
-    def __init__(self, jobs: ShellJobs, logs: LogArchive, clock: Clock, shell_env: ShellEnv) -> None:
+    def __init__(
+        self, jobs: ShellJobs, logs: LogArchive, clock: Clock, shell_env: ShellEnv, task_of: Callable[[str], str]
+    ) -> None:
+        """`task_of` tells the durable task that a session works for, "" for none."""
         self._jobs = jobs
         self._logs = logs
         self._shell_env = shell_env
         self._clock = clock
+        self._task_of = task_of
 
     @tool("task_shell_start", effects={Effect.EXECUTES}, subjects=_command)
     async def task_shell_start(self, args: TaskShellStart, call: CallContext) -> ToolResult:
@@ -146,6 +155,7 @@ class TaskShellTools:
             allowances=call.allowances,
             workspace=call.workspace,
             env=await self._shell_env(call.session, call.workspace),
+            task_id=self._task_of(call.session),
             tree=(await tree_hash(call.workspace)).sha256,
         )
 
@@ -255,8 +265,8 @@ def _standing(record: GateRecord, kept: LogArtifact | None, ended: int) -> str:
         why = "files changed while it ran" if changed else "the workspace was not hashed when it began"
         lines.append(f"It is not tied to a state of the workspace: {why}.")
     lines.append(f'Its log: retrieve_tool_result {{"ref": "{kept.ref}"}}.' if kept else "Its log could not be kept.")
-    if record.task_id is None:
-        lines.append("No durable task is active: the evidence stands in this session.")
+    task = record.task_id
+    lines.append(f"It is evidence of {task}." if task else "No durable task is active: it stands in this session.")
     return "\n".join(lines)
 
 

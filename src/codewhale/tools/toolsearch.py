@@ -45,6 +45,7 @@ class ToolSearchTools:
         """Find more tools by what you need them for. Returns up to 8 with their schemas, best first; call them by
         name from then on. Also says why a tool cannot be used now.
         """
+        await self._catalog.learn()
         return self._result(self._catalog.find(call.session, args.query, args.max_results, pattern=False), args.query)
 
     @tool("tool_search_tool_regex", effects={Effect.READS})
@@ -52,6 +53,7 @@ class ToolSearchTools:
         """Find more tools by a regular expression over their names, descriptions and arguments, such as ^git_.
         Returns what tool_search_tool_bm25 returns.
         """
+        await self._catalog.learn()
         try:
             found = self._catalog.find(call.session, args.query, args.max_results, pattern=True)
         except ToolError as error:
@@ -71,6 +73,7 @@ class ToolSearchTools:
             if references and size > _BYTES:
                 left_out += 1
                 continue
+            reference |= {"note": hit.note} if hit.note else {}
             references.append({**reference, "known": True} if hit.known else reference)
         names = [str(reference["tool_name"]) for reference in references]
         closed = [{"tool_name": name, "reason": reason} for name, reason in found.unavailable]

@@ -81,6 +81,7 @@ ACTIONS: tuple[Action, ...] = (
     Action("app.models", "alt+m", first=True, does="open_screen('models')"),
     Action("app.jobs", "alt+j", first=True, does="open_screen('jobs')"),
     Action("app.agents", "alt+g", first=True, does="open_screen('agents')"),
+    Action("app.tasks", "alt+k", first=True, does="open_screen('tasks')"),
     Action("app.answer", "alt+y", first=True),
     Action("app.help", "f1", first=True, does="open_screen('help')"),
     Action("app.keys", "f2", first=True, does="open_screen('keys')"),

@@ -20,7 +20,7 @@ def summaries(home: str, workspace: str = "", *, owned: bool = False) -> list[Se
     every = store.summaries(owned=True)
     rows = [row for root in roots for row in (root, *_works_for(root.id, every))]
     known = {row.id for row in every}
-    return [*rows, *(row for row in every if row.owner and row.owner not in known)]
+    return [*rows, *(row for row in every if row.kind and row.owner not in known)]
 
 
 def _works_for(owner: str, rows: Sequence[SessionSummary]) -> Iterator[SessionSummary]:

@@ -17,7 +17,9 @@ from codewhale.protocol.views import (
     GetTools,
     ListCommands,
     ListModels,
+    ListServers,
     ModelRow,
+    ServerRow,
     SessionSummary,
 )
 from codewhale.tui.commands import GROUPS, group_of, key_of, screen_of
@@ -40,6 +42,7 @@ from codewhale.tui.widgets import TagLine
 
 MOST_SESSIONS = 50
 MOST_FILES = 30
+MOST_OFFERED = 200
 _SETTLE_SECONDS = 0.05
 _T = TypeVar("_T")
 
@@ -48,7 +51,7 @@ _T = TypeVar("_T")
 FIRST: tuple[str, ...] = (
     "composer.send", "composer.newline", "composer.steer", "composer.escape", "app.interrupt", "app.palette",
     "composer.mode", "composer.complete", "composer.effort", "app.sessions", "app.models", "app.jobs", "app.agents",
-    "app.focus_transcript", "app.search", "app.pager", "app.copy_answer", "app.keys",
+    "app.tasks", "app.focus_transcript", "app.search", "app.pager", "app.copy_answer", "app.keys",
 )  # fmt: skip
 _TYPED: tuple[tuple[str, str], ...] = (("/", "slash"), ("@", "file"), ("!", "shell"))
 
@@ -127,11 +130,12 @@ class CommandPalette(CommandList):
     async def rows(self) -> Sequence[Item] | None:
         session = self.context.session
         query = self.context.query
-        commands, models, tools, sessions = await asyncio.gather(
+        commands, models, tools, sessions, servers = await asyncio.gather(
             self._had(query(ListCommands(session))),
             self._had(query(ListModels(session))),
             self._had(query(GetTools(session))),
             self._had(query(ListSessions(self.context.workspace))),
+            self._had(query(ListServers(session))),
         )
         words = self.words
         rows = self.commands(commands or ())
@@ -142,7 +146,23 @@ class CommandPalette(CommandList):
         for name, size in tools.tools if tools is not None else ():
             said = words("palette.tool", bytes=f"{size:,}")
             rows.append(Item(f"tool:{name}", name, "", group, value=OpenScreen("tools", name), side=(said,)))
+        rows += [item for server in servers or () for item in self._server(server)]
         return [*self._recent(rows), *rows]
+
+    def _server(self, row: ServerRow) -> Iterable[Item]:
+        """A server with its state, also one that is off or has failed, then what it offers."""
+        words, group = self.words, self.words("palette.group_server", name=one_line(row.name, 60))
+        said = (
+            words("palette.server_error", state=row.state, error=one_line(row.error, 160)) if row.error else row.state
+        )
+        shown = RunLine(f"/mcp show {row.name}")
+        yield Item(f"server:{row.name}", f"/mcp show {row.name}", said, group, value=shown, side=(row.transport,))
+        for wire, _, about in row.tools[:MOST_OFFERED]:
+            yield Item(f"served:{wire}", wire, one_line(about, 160), group, value=shown)
+        others = [("prompt", *one) for one in row.prompts] + [("resource", *one) for one in row.resources]
+        for kind, name, about in others[:MOST_OFFERED]:
+            key, side = f"{kind}:{row.name}/{name}", (words(f"palette.{kind}"),)
+            yield Item(key, one_line(name, 80), one_line(about, 160), group, value=shown, side=side)
 
     async def _had(self, asked: Awaitable[_T]) -> _T | None:
         return await self.ask(asked)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 SCREENS = (
     "agents", "config", "console", "context", "cost", "diff", "firstrun", "help", "jobs", "keys", "layers", "leave",
     "login", "memory", "models", "palette", "providers", "report", "restore", "rewind", "rewind_parts", "sessions",
-    "tools", "undo", "yolo",
+    "tasks", "tools", "undo", "yolo",
 )  # fmt: skip
 
 
@@ -35,6 +35,10 @@ def load(name: str) -> "type[Frame]":
             from codewhale.tui.screens.agents import SCREENS as agents
 
             return agents[name]
+        case "tasks":
+            from codewhale.tui.screens.tasks import SCREENS as tasks
+
+            return tasks[name]
         case "jobs" | "console":
             from codewhale.tui.screens.jobs import SCREENS as jobs
 

@@ -1,0 +1,1 @@
+"""Automations: durable tasks that begin by the clock."""

@@ -1,0 +1,165 @@
+"""`codewhale tasks` and `codewhale work` as programs: what is queued by one process is run, and survived, by others."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.patience import HANG
+from support.program import codewhale_program, environment
+from support.taskserver import TaskServer, call, serving
+
+LEASE = "[tasks]\nlease_seconds = 1.0\n"
+TURNS = {
+    "Build": [call("write_file", path="built.txt", content="once\n"), {"text": "Built it."}],
+    "Sleep": [call("write_file", path="slept.txt", content="once\n"), {"text": "never", "hold": "sleep"}],
+    "Prove": [
+        *[call("task_gate_run", gate="custom", command="grep -c one a.txt; echo import report")] * 2,
+        {"text": "All is green."},
+    ],
+    "Stop": [
+        call("write_file", path="stopped.txt", content="once\n"),
+        {**call("write_file", path="late.txt", content="late\n"), "hold": "stop"},
+    ],
+    "Last": [call("write_file", path="last.txt", content="once\n"), {"text": "never", "hold": "last"}],
+}
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[TaskServer]:
+    with serving(TURNS) as made:
+        yield made
+
+
+@pytest.fixture
+def place(tmp_path: Path, server: TaskServer) -> Path:
+    (tmp_path / "work").mkdir()
+    server.configure(tmp_path / "state", LEASE)
+    return tmp_path
+
+
+def run(place: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    return codewhale_program(place, *arguments, cwd=place / "work")
+
+
+def add(place: Path, line: str) -> str:
+    done = run(place, "exec", "--auto", f"/task add {line}")
+    assert done.returncode == 0 and "is queued" in done.stdout, done.stderr
+    return done.stdout.split()[0]
+
+
+def shown(place: Path, task: str) -> dict[str, Any]:
+    done = run(place, "tasks", "show", task, "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def until(place: Path, task: str, status: str) -> dict[str, Any]:
+    ends = time.monotonic() + HANG
+    while (found := shown(place, task))["task"]["status"] != status:
+        assert time.monotonic() < ends, found
+        time.sleep(0.2)
+    return found
+
+
+def worker(place: Path, *arguments: str) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-m", "codewhale", "work", *arguments]
+    return subprocess.Popen(command, cwd=place, env=environment(place), stderr=subprocess.PIPE, text=True)
+
+
+def test_what_is_queued_is_run_by_whoever_works(place: Path) -> None:
+    task = add(place, "--auto Build it")
+    listed = json.loads(run(place, "tasks", "list", "--json").stdout)
+    assert [one["status"] for one in listed["tasks"]] == ["queued"] and "codewhale work" in listed["notice"]
+    assert "nobody works" in run(place, "doctor", "--offline").stdout
+    done = run(place, "work", "--once", "--workers", "1")
+    assert done.returncode == 0 and f"{task} begins" in done.stderr and f"{task} is over" in done.stderr
+    found = shown(place, task[:9])
+    assert (found["task"]["status"], found["task"]["result"]) == ("completed", "Built it.")
+    assert (place / "work/built.txt").read_text() == "once\n"
+    assert "Built it." in run(place, "tasks", "show", task).stdout
+    assert task in run(place, "sessions", "list", "--children").stdout
+    assert "no sessions" in run(place, "sessions", "list").stdout
+    for wrong in (("cancel", task), ("resume", task), ("show", "nothing"), ("show", "../x")):
+        refused = run(place, "tasks", *wrong)
+        assert refused.returncode == 2 and "`task_id`" in refused.stderr and "codewhale tasks" in refused.stderr
+    assert run(place, "work", "--workers", "9").returncode == 2
+
+
+def test_the_receipt_and_the_artifacts_of_a_task(place: Path) -> None:
+    (place / "work/a.txt").write_text("one\n")
+    task = add(place, "--auto Prove it")
+    assert run(place, "work", "--once").returncode == 0
+    found = shown(place, task)
+    (gate,), receipt = found["gates"], found["receipt"]
+    assert (gate["task_id"], gate["status"], receipt["verified"]) == (task, "passed", [gate["id"]])
+    assert receipt["claimed"] == ["All is green."]
+    printed = run(place, "tasks", "artifact", task, f"{gate['id']}.log")
+    assert (printed.returncode, printed.stdout) == (0, "1\nimport report\n")
+    wrong = run(place, "tasks", "artifact", task, "../x")
+    assert wrong.returncode == 2 and f"{gate['id']}.log" in wrong.stderr
+    (place / "work/a.txt").write_text("onE\n")
+    assert shown(place, task)["receipt"]["gates"] == [{"gate": gate["id"], "status": "passed", "standing": "stale"}]
+    assert "stale: files were changed since" in run(place, "tasks", "show", task).stdout
+
+
+def test_a_killed_worker_leaves_its_task_to_a_person_or_to_the_next(place: Path, server: TaskServer) -> None:
+    waits, goes_on = add(place, "Sleep well"), add(place, "--auto --on-death-resume Last long")
+    killed = worker(place)
+    ends = time.monotonic() + HANG
+    while (server._played.get("Sleep"), server._played.get("Last")) != (2, 2):  # the calls of both have ended
+        assert time.monotonic() < ends and killed.poll() is None
+        time.sleep(0.1)
+    killed.send_signal(signal.SIGKILL)
+    killed.communicate(timeout=HANG)
+    assert until(place, waits, "interrupted")["task"]["attempt"] == 1
+    other = worker(place)
+    try:
+        found = until(place, goes_on, "completed")["task"]
+        assert (found["attempt"], found["result"]) == (2, "Done.")
+        assert shown(place, waits)["task"]["status"] == "interrupted"
+        assert json.loads(run(place, "tasks", "list", "--json").stdout)["notice"] == ""
+        assert run(place, "tasks", "resume", waits).returncode == 0
+        assert until(place, waits, "completed")["task"]["attempt"] == 2
+        assert add(place, "Build again")
+    finally:
+        other.send_signal(signal.SIGTERM)
+        said = other.communicate(timeout=HANG)[1]
+    assert other.returncode == 0 and "Traceback" not in said, said
+
+
+def test_a_worker_that_was_stopped_for_three_lease_times_writes_nothing_more(place: Path, server: TaskServer) -> None:
+    task = add(place, "--auto --on-death-resume Stop here")
+    stopped = worker(place)
+    try:
+        wait_for(lambda: server._played.get("Stop") == 2)
+        stopped.send_signal(signal.SIGSTOP)
+        time.sleep(3.0)  # three times the lease
+        other = worker(place, "--once")
+        said = other.communicate(timeout=HANG)[1]
+        assert other.returncode == 0 and f"{task} is over" in said
+        before = shown(place, task)
+        assert (before["task"]["status"], before["task"]["attempt"]) == ("completed", 2)
+        stopped.send_signal(signal.SIGCONT)
+        server.go_on("stop")  # it is answered with a call that would write
+        stopped.send_signal(signal.SIGTERM)
+        assert stopped.wait(HANG) == 0
+        assert shown(place, task)["task"] == before["task"]
+        assert not (place / "work/late.txt").exists()
+    finally:
+        stopped.kill()
+        stopped.communicate(timeout=HANG)
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    ends = time.monotonic() + HANG
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.1)

@@ -1,0 +1,176 @@
+"""Automations through the front door: what a model schedules, what a person allows, and what runs by the clock."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from codewhale.protocol.blocks import TableBlock
+from codewhale.protocol.events import ApprovalAsked, CallFinished, Event
+from codewhale.protocol.modes import Approval, Authority, Mode
+from codewhale.protocol.ops import Answer, SendMessage
+from codewhale.protocol.tasks import GetTask, TaskRecord
+from codewhale.tasks.book import NOBODY
+from codewhale.testing import Harness, collect, harness
+
+GOOD: dict[str, Any] = {"name": "nightly", "prompt": "Check the links", "rrule": "FREQ=HOURLY;INTERVAL=6"}
+WEEKLY = "FREQ=WEEKLY;BYDAY=MO;BYHOUR=9"
+
+
+@pytest.fixture(autouse=True)
+def tools(home: Path) -> None:
+    """The tools stand in the array from the start."""
+    home.mkdir(exist_ok=True)
+    names = """automation_create automation_list automation_read automation_update automation_pause automation_resume
+    automation_delete automation_run""".split()
+    shown = json.dumps([*names, "handle_read", "task_gate_run", "task_read"])
+    (home / "config.toml").write_text(f"[tools]\nalways_load = {shown}\n")
+
+
+def echo(request: dict[str, Any]) -> dict[str, Any]:
+    """A model that makes the call that it was told."""
+    message = request["messages"][-1]
+    said = message["content"] if isinstance(message["content"], str) else message["content"][0]["text"]
+    if message["role"] != "user" or not said.startswith("CALL "):
+        return {"text": "done"}
+    _, name, arguments = said.split("\n")[0].split(" ", 2)
+    return {"calls": [{"name": name, "arguments": json.loads(arguments)}]}
+
+
+def told(tool: str, /, **arguments: Any) -> str:
+    return f"CALL {tool} {json.dumps(arguments)}"
+
+
+def last(events: Sequence[Event]) -> CallFinished:
+    return [event for event in events if isinstance(event, CallFinished)][-1]
+
+
+async def done(here: Harness, session: str, tool: str, /, **arguments: Any) -> Any:
+    """What a call that worked gave."""
+    finished = last(await here.turn(told(tool, **arguments), session))
+    assert finished.ok, finished.content
+    return json.loads(finished.content)
+
+
+async def over(here: Harness, task: str) -> TaskRecord:
+    async with asyncio.timeout(60):
+        while True:
+            record = await here.client.query(GetTask(task))
+            if record.task.over:
+                return record
+            await asyncio.sleep(0.05)
+
+
+async def answered(here: Harness, session: str, cards: list[ApprovalAsked]) -> AsyncIterator[Any]:
+    """The events of a session whose person says yes."""
+    async for envelope in here.client.events(session, -1):
+        if isinstance(envelope.event, ApprovalAsked):
+            cards.append(envelope.event)
+            await here.client.submit(Answer(session, envelope.event.request_id, allowed=True))
+        yield envelope
+
+
+async def test_a_run_is_a_durable_task_whose_evidence_and_artifacts_are_its_own(home: Path, workspace: Path) -> None:
+    prompt = told("task_gate_run", gate="custom", command="echo fine")
+    async with harness(home, workspace, echo) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.AUTO)
+        made = await done(here, session, "automation_create", **{**GOOD, "prompt": prompt}, allow_shell=True)
+        one = made["automation"]["id"]
+        assert made["notice"] == NOBODY == (await done(here, session, "automation_list"))["notice"]
+        task = (await done(here, session, "automation_run", automation_id=one[:9]))["recent_runs"][0]["task_id"]
+        async with here.app.parts.tasking.working(here.client, "test", 1, lambda said: None):
+            record = await over(here, task)
+            assert "notice" not in await done(here, session, "automation_list")
+        (gate,) = record.updates["gate"]
+        assert isinstance(gate, dict) and (gate["task_id"], gate["status"]) == (task, "passed")
+        assert (record.task.status, record.task.by) == ("completed", f"automation {one}")
+        handle = f"{task}/{gate['id']}.log"
+        read = last(await here.turn(told("handle_read", handle=handle, range={"start": 1, "end": 1}), session))
+        assert read.ok and "fine" in read.content
+        runs = (await done(here, session, "automation_read", automation_id=one))["recent_runs"]
+        assert [(run["status"], run["by"], run["task_id"]) for run in runs] == [("completed", "model", task)]
+
+
+async def test_the_card_shows_what_may_run_unasked_and_a_rule_allows_no_such_thing(home: Path, workspace: Path) -> None:
+    cards: list[ApprovalAsked] = []
+    async with harness(home, workspace, echo) as here:
+        person = await here.open(mode=Mode.AGENT, authority=Authority.PERSON, approval=Approval.SUGGEST)
+        heard = asyncio.ensure_future(collect(answered(here, person, cards)))
+        await asyncio.sleep(0)
+        await here.client.submit(SendMessage(person, told("automation_create", **{**GOOD, "rrule": WEEKLY})))
+        assert last([one.event for one in await heard]).ok
+        (card,) = cards
+        (table,) = [block for block in card.display if isinstance(block, TableBlock)]
+        rows = dict(table.rows)
+        assert (
+            rows["runs unasked"] == "all that no rule asks about; no programs" and rows["each run"] == "Check the links"
+        )
+        assert rows["first runs"].count("09:00") == 3 and rows["when"].startswith(WEEKLY)
+        view = here.app.parts.tasking.automations.board().automations[0]
+        assert (view.auto_approve, view.allow_shell, view.mode) == (True, False, "agent")
+    (home / "permissions.toml").write_text('[[rules]]\naction = "allow"\ntool = "automation_create"\n')
+    async with harness(home, workspace, echo) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS, approval=Approval.SUGGEST)
+        refused = last(await here.turn(told("automation_create", **GOOD), session))
+        assert not refused.ok and refused.error == "permission_denied" and "auto_approve" in refused.content
+        assert (await done(here, session, "automation_create", **GOOD, auto_approve=False))["automation"]
+        plan = await here.open(mode=Mode.PLAN, authority=Authority.AUTO)
+        assert last(await here.turn(told("automation_create", **GOOD, auto_approve=False), plan)).error
+
+
+BAD: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("automation_create", {**GOOD, "rrule": f"{WEEKLY};BYSECOND=1"}, "rrule"),
+    ("automation_create", {**GOOD, "rrule": "FREQ=HOURLY;INTERVAL=0"}, "rrule"),
+    ("automation_create", {**GOOD, "rrule": "FREQ=DAILY"}, "rrule"),
+    ("automation_create", {**GOOD, "timezone": "Europe/Berlim"}, "timezone"),
+    ("automation_create", {**GOOD, "cwds": ["../.."]}, "cwds"),
+    ("automation_create", {**GOOD, "cwds": ["gone"]}, "cwds"),
+    ("automation_create", {**GOOD, "name": "a\u0007b"}, "name"),
+    ("automation_read", {"automation_id": "auto_1/../2"}, "automation_id"),
+    ("automation_run", {"automation_id": "auto_99999999"}, "automation_id"),
+    ("automation_pause", {"automation_id": "all of them"}, "automation_id"),
+    ("automation_update", {"automation_id": "AMBIGUOUS", "name": "x"}, "automation_id"),
+    ("automation_update", {"automation_id": "FIRST", "timezone": "Mars/Olympus"}, "timezone"),
+    ("task_gate_run", {"gate": "tests", "command": "true"}, "gate"),
+    ("task_gate_run", {"gate": "test", "command": "true", "cwd": "../.."}, "cwd"),
+    ("task_gate_run", {"gate": "test", "command": "true", "timeout_ms": 0}, "timeout_ms"),
+    ("task_read", {"task_id": "task_1/2"}, "task_id"),
+)
+
+
+async def test_sixteen_bad_inputs_name_the_field_and_a_call_that_works(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, echo) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.AUTO)
+        ids: list[str] = []
+        while len({one[:6] for one in ids}) == len(ids):  # two that begin alike
+            ids.append((await done(here, session, "automation_create", **GOOD))["automation"]["id"])
+        alike = next(one[:6] for one in ids if [each[:6] for each in ids].count(one[:6]) > 1)
+        await done(here, session, "task_read", task_id=(await _task(here, session, ids[0])))
+        for tool, arguments, field in BAD:
+            given = {
+                key: {"AMBIGUOUS": alike, "FIRST": ids[0]}.get(str(value), value) for key, value in arguments.items()
+            }
+            refused = last(await here.turn(told(tool, **given), session))
+            error = refused.metadata["error"]
+            assert not refused.ok and f"`{field}" in refused.content, (tool, refused.content)
+            if fix := error.get("fix"):
+                again = last(await here.turn(told(fix["name"], **fix["arguments"]), session))
+                assert again.ok, (tool, fix, again.content)
+            else:
+                shown = "automation_list {}" in refused.content
+                assert shown or field in ("gate", "cwd", "task_id"), (tool, refused.content)
+        before = len(here.app.parts.tasking.automations.board(100).automations)
+        await done(here, session, "automation_pause", automation_id=ids[0])
+        assert (await done(here, session, "automation_resume", automation_id=ids[0]))["automation"][
+            "status"
+        ] == "active"
+        await done(here, session, "automation_delete", automation_id=ids[0])
+        assert len(here.app.parts.tasking.automations.board(100).automations) == before - 1
+
+
+async def _task(here: Harness, session: str, automation: str) -> str:
+    record = await done(here, session, "automation_run", automation_id=automation)
+    return str(record["recent_runs"][0]["task_id"])
