@@ -48,6 +48,16 @@ def arguments(schema: dict[str, Any]) -> dict[str, Any]:
     return {name: row.get("default", kinds.get(row.get("type"))) for name, row in rows if row.get("type") in kinds}
 
 
+async def use(servers: McpServers, call: dict[str, Any], must: bool) -> None:
+    """Call a tool; one that `must` work ends the program where it does not."""
+    try:
+        await servers.call("suite", call["name"], call.get("arguments") or {}, Scripted())
+    except ServerFailed as error:
+        print(f"{call['name']}: {error}", file=sys.stderr)
+        if must:
+            raise
+
+
 async def main(url: str) -> int:
     """Connect, log in where that is asked, and call every tool that is offered."""
     scenario = os.environ.get("MCP_CONFORMANCE_SCENARIO", "")
@@ -62,12 +72,7 @@ async def main(url: str) -> int:
                 {"name": tool.name, "arguments": arguments(tool.input_schema)} for tool in offer.tools
             ]
             for call in calls:
-                try:
-                    await servers.call("suite", call["name"], call.get("arguments") or {}, Scripted())
-                except ServerFailed as error:
-                    print(f"{call['name']}: {error}", file=sys.stderr)
-                    if scenario in RETRIED:
-                        raise
+                await use(servers, call, scenario in RETRIED)
         if scenario == "sse-retry":
             await asyncio.sleep(3.0)
     except ServerFailed as error:
