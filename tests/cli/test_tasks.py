@@ -1,5 +1,6 @@
 """`codewhale tasks` and `codewhale work` as programs: what is queued by one process is run, and survived, by others."""
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -11,6 +12,10 @@ from typing import Any
 
 import pytest
 
+from codewhale.cli.tui import _Engine
+from codewhale.protocol.modes import Authority
+from codewhale.protocol.ops import OpenSession
+from codewhale.protocol.tasks import AddTask, GetTask, ListTasks
 from support.patience import HANG
 from support.program import codewhale_program, environment
 from support.taskserver import TaskServer, call, serving
@@ -163,3 +168,16 @@ def wait_for(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < ends
         time.sleep(0.1)
+
+
+async def test_an_open_interface_works_at_tasks(place: Path) -> None:
+    opening = OpenSession(str(place / "work"), authority=Authority.PERSON)
+    async with _Engine(str(place / "state"), opening, {}, []).connect() as client:
+        view = await client.submit(AddTask(await client.submit(opening), "Build it by hand"))
+        async with asyncio.timeout(HANG):
+            while True:
+                record = await client.query(GetTask(view.id))
+                if record.task.status == "completed":
+                    break
+                await asyncio.sleep(0.1)
+        assert record.task.attempt == 1 and (await client.query(ListTasks())).workers[0].startswith("terminal")
