@@ -131,7 +131,8 @@ class Loop:
             self.counts["aimed"] += 1
             environ[VARIABLE] = f"{point}=kill@{self.dice.randint(1, POINTS[point])}"
         command = [sys.executable, __file__, "--life", str(self.home), str(self.workspace)]
-        process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        with open(self.home.parent / "said", "ab") as said:
+            process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=said)
         self.lives[process] = (time.monotonic() + (20.0 if point else self.dice.uniform(0.8, 4.0)), point)
 
     def tend(self, kills: int) -> None:
@@ -142,7 +143,8 @@ class Loop:
                 process.wait()
                 point = ""
             if process.poll() is not None:
-                assert process.returncode == -9, f"a life ended with {process.returncode}"
+                said = (self.home.parent / "said").read_text()[-2000:]
+                assert process.returncode == -9, f"a life ended with {process.returncode}: {said}"
                 self.counts["kills"] += 1
                 self.counts[f"at {point}" if point else "at a moment"] += 1
                 del self.lives[process]
@@ -202,6 +204,7 @@ def kill_many(kills: int, tasks: int, at_points: int, seed: int = 0) -> dict[str
         finally:
             for process in loop.lives:
                 process.kill()
+                process.wait()
             loop.book.close()
         return {
             "tasks": loop.tasks, "kills": loop.counts["kills"], "faults": faults,

@@ -257,3 +257,19 @@ async def test_what_tools_write_goes_into_the_task_that_they_work_for(home: Path
     assert record.task.status == "completed", record.task
     gates = record.updates["gate"]
     assert [(gate["status"], gate["task_id"]) for gate in gates] == [("passed", task), ("failed", task)]  # type: ignore[index]
+
+
+async def test_a_folder_that_is_not_trusted_configures_no_task(home: Path, workspace: Path) -> None:
+    turns = {
+        "Make": [call("task_create", prompt="Write", workspace="part"), {"text": "made"}],
+        "Write": [call("write_file", path="out.txt", content="x"), {"text": "written"}],
+    }
+    settings = workspace / "part/.codewhale"
+    settings.mkdir(parents=True)
+    (settings / "config.toml").write_text('[tools]\ndisabled = ["write_file"]\n')
+    async with harness(home, workspace, model(turns)) as here:
+        task = await made(here)
+        async with working(here):
+            record = await until(here, task, "completed", "failed")
+    assert (record.task.status, (workspace / "part/out.txt").exists()) == ("completed", True)
+    assert record.task.workspace == str(workspace / "part")
