@@ -19,6 +19,10 @@ LEASE = "[tasks]\nlease_seconds = 1.0\n"
 TURNS = {
     "Build": [call("write_file", path="built.txt", content="once\n"), {"text": "Built it."}],
     "Sleep": [call("write_file", path="slept.txt", content="once\n"), {"text": "never", "hold": "sleep"}],
+    "Prove": [
+        *[call("task_gate_run", gate="custom", command="grep -c one a.txt; echo import report")] * 2,
+        {"text": "All is green."},
+    ],
     "Stop": [
         call("write_file", path="stopped.txt", content="once\n"),
         {**call("write_file", path="late.txt", content="late\n"), "hold": "stop"},
@@ -87,6 +91,23 @@ def test_what_is_queued_is_run_by_whoever_works(place: Path) -> None:
         refused = run(place, "tasks", *wrong)
         assert refused.returncode == 2 and "`task_id`" in refused.stderr and "codewhale tasks" in refused.stderr
     assert run(place, "work", "--workers", "9").returncode == 2
+
+
+def test_the_receipt_and_the_artifacts_of_a_task(place: Path) -> None:
+    (place / "work/a.txt").write_text("one\n")
+    task = add(place, "--auto Prove it")
+    assert run(place, "work", "--once").returncode == 0
+    found = shown(place, task)
+    (gate,), receipt = found["gates"], found["receipt"]
+    assert (gate["task_id"], gate["status"], receipt["verified"]) == (task, "passed", [gate["id"]])
+    assert receipt["claimed"] == ["All is green."]
+    printed = run(place, "tasks", "artifact", task, f"{gate['id']}.log")
+    assert (printed.returncode, printed.stdout) == (0, "1\nimport report\n")
+    wrong = run(place, "tasks", "artifact", task, "../x")
+    assert wrong.returncode == 2 and f"{gate['id']}.log" in wrong.stderr
+    (place / "work/a.txt").write_text("onE\n")
+    assert shown(place, task)["receipt"]["gates"] == [{"gate": gate["id"], "status": "passed", "standing": "stale"}]
+    assert "stale: files were changed since" in run(place, "tasks", "show", task).stdout
 
 
 def test_a_killed_worker_leaves_its_task_to_a_person_or_to_the_next(place: Path, server: TaskServer) -> None:
