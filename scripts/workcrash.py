@@ -76,6 +76,7 @@ async def live(home: str, workspace: str) -> None:
         open_app(options, providers={"scripted": provider}) as app,
         app.parts.tasking.working(app.client, "life", SLOTS, lambda line: None),
     ):
+        print("up", flush=True)
         await asyncio.sleep(SECONDS)
 
 
@@ -92,6 +93,7 @@ class Loop:
         self.lives: dict[subprocess.Popen[bytes], tuple[float, str]] = {}
         self.book = TaskBook(str(home), SessionStore(str(home), SystemClock()))
         self.slowest, self.tasks = 0.0, 0
+        self.died: dict[int, float] = {}  # when, by process
 
     def add(self, tasks: int) -> None:
         """Queue more tasks; every second one may go on by itself."""
@@ -132,12 +134,18 @@ class Loop:
             environ[VARIABLE] = f"{point}=kill@{self.dice.randint(1, POINTS[point])}"
         command = [sys.executable, __file__, "--life", str(self.home), str(self.workspace)]
         with open(self.home.parent / "said", "ab") as said:
-            process = subprocess.Popen(command, env=environ, stdout=subprocess.DEVNULL, stderr=said)
-        self.lives[process] = (time.monotonic() + (20.0 if point else self.dice.uniform(0.8, 4.0)), point)
+            process = subprocess.Popen(command, env=environ, stdout=subprocess.PIPE, stderr=said)
+        assert process.stdout is not None
+        os.set_blocking(process.stdout.fileno(), False)
+        self.lives[process] = (time.monotonic() + 60.0, point)
 
     def tend(self, kills: int) -> None:
         """Kill those whose time has come, and count the dead."""
         for process, (until, point) in list(self.lives.items()):
+            assert process.stdout is not None
+            if process.stdout.read(1):  # it works from here on
+                until = time.monotonic() + (15.0 if point else self.dice.uniform(0.0, 3.0))
+                self.lives[process] = (until, point)
             if time.monotonic() >= until and self.counts["kills"] < kills:
                 process.kill()
                 process.wait()
@@ -145,6 +153,7 @@ class Loop:
             if process.poll() is not None:
                 said = (self.home.parent / "said").read_text()[-2000:]
                 assert process.returncode == -9, f"a life ended with {process.returncode}: {said}"
+                self.died[process.pid] = time.time()
                 self.counts["kills"] += 1
                 self.counts[f"at {point}" if point else "at a moment"] += 1
                 del self.lives[process]
@@ -154,6 +163,16 @@ class Loop:
         board = self.book.board(100, ("interrupted",))
         self.slowest = max(self.slowest, time.monotonic() - began)
         return board
+
+    def late(self) -> list[float]:
+        """How long after its death each task of a dead process was told to be without one, in seconds."""
+        found = []
+        for number in range(self.tasks):
+            for entry in self.book.journal.ledger.entries(f"task_{number:08x}"):
+                owner = str(entry.data.get("text", "")).partition(" is gone")[0].split(":")
+                if entry.kind == "died" and len(owner) == 3:
+                    found.append(entry.at - self.died.get(int(owner[1]), entry.at))
+        return sorted(found)
 
     def faults(self) -> list[str]:
         """What was lost, or happened twice."""
@@ -200,7 +219,7 @@ def kill_many(kills: int, tasks: int, at_points: int, seed: int = 0) -> dict[str
         try:
             loop.add(tasks)
             loop.run(kills, at_points)
-            faults = loop.faults()
+            faults, late = loop.faults(), loop.late()
         finally:
             for process in loop.lives:
                 process.kill()
@@ -209,6 +228,10 @@ def kill_many(kills: int, tasks: int, at_points: int, seed: int = 0) -> dict[str
         return {
             "tasks": loop.tasks, "kills": loop.counts["kills"], "faults": faults,
             "seconds": round(time.monotonic() - began),
+            "taken_over_or_interrupted": len(late),
+            "late_p50_s": round(late[len(late) // 2], 2) if late else 0.0,
+            "late_max_s": round(late[-1], 2) if late else 0.0,
+            "later_than_lease_and_a_second": sum(one > LEASE + 1 for one in late),
             "slowest_board_ms": round(loop.slowest * 1000), **dict(sorted(loop.counts.items())),
         }  # fmt: skip
 

@@ -15,6 +15,7 @@ from codewhale.protocol.events import ApprovalAsked, CallFinished, Event
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Answer, ListSessions, SendMessage, SetMode
 from codewhale.protocol.tasks import CancelTask, GetTask, ListTasks, ResumeTask, TaskRecord
+from codewhale.protocol.tools import Origin
 from codewhale.tasks.book import NOBODY
 from codewhale.tasks.model import TaskError
 from codewhale.testing import Harness, collect, harness
@@ -153,6 +154,12 @@ async def test_what_runs_unasked_is_what_a_person_allowed(home: Path, workspace:
         session = await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS, approval=Approval.SUGGEST)
         refused = result(await here.turn("Make", session), "task_create")
         assert not refused.ok and "auto_approve" in refused.content
+    (home / "permissions.toml").unlink()
+    async with harness(home, workspace, model(turns)) as here:
+        session = await here.open(mode=Mode.AGENT, approval=Approval.AUTO)
+        here.app.engine.session(session).emit(CallFinished("call_9", "fetch_url", True, "x", origin=Origin.WEB))
+        refused = result(await here.turn("Make", session), "task_create")
+        assert not refused.ok and "auto_approve" in refused.content  # these may be the words of a web page
 
 
 async def answered(here: Harness, session: str) -> AsyncIterator[Any]:
