@@ -11,7 +11,6 @@ from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, RunCommand, SendMessage
 from codewhale.protocol.views import ListCommands, ListServers
 from codewhale.testing import Harness, harness
-from support.children import Model
 from support.mcpworld import McpWorld
 from support.scenes import answered, only, results
 
@@ -210,20 +209,3 @@ async def test_a_prompt_is_a_command_and_a_resource_a_source(world: McpWorld) ->
         assert "Summarise all notes in a short style." in body and "mcp_result server" in body
         assert "notes: resource" in body and "notes://all" in body and "read by mcp_read_resource" in body
         assert stage.app.parts.engine.session(session).state.tainted, "what the prompt says is text of others"
-
-
-@pytest.mark.parametrize("allowed", [False, True])
-async def test_a_child_calls_within_its_owners_approvals(world: McpWorld, allowed: bool) -> None:
-    await known(world)
-    if allowed:
-        rule = '[[rules]]\naction = "allow"\ntool = "mcp_notes_*"\n'
-        (world.home / "permissions.toml").write_text(rule)
-    model = Model()
-    noting = ("mcp_notes_add_note", {"text": "milk"})
-    model.tasks["Work note"] = [[noting], [noting]]  # the first one shows the tool
-    async with harness(world.home, world.work, [model] * 12) as stage:
-        session = await stage.open(mode=Mode.AGENT, authority=Authority.HEADLESS)
-        await stage.turn(model.ask(("agent_open", {"prompt": "Work note", "role": "implementer"})), session)
-        await stage.turn(model.ask(("agent_eval", {"block": True})), session)
-    assert world.calls == (["started", "started", "milk"] if allowed else ["started"]), model.heard
-    assert allowed or "permission_denied" in model.heard[-1]
