@@ -56,6 +56,7 @@ LONGEST = {
 
 def pytest_configure(config: pytest.Config) -> None:
     """Before several workers each rewrite the assertions of every file, let two processes do half of them each."""
+    gc.disable()  # until all is collected, of which nothing is garbage
     if not getattr(config.option, "numprocesses", None) or sys.dont_write_bytecode:
         return
     files = sorted(TESTS.rglob("test_*.py"))
@@ -81,6 +82,7 @@ def pytest_collection_finish() -> None:
     """The thousands of collected tests are no garbage: no collection needs to go through them again."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_exception_interact(node: pytest.Item | pytest.Collector) -> None:

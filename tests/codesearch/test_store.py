@@ -199,7 +199,7 @@ for number in range(5):
     thread.start()
     begun.wait()
     store.close()
-    thread.join(HANG)
+    thread.join(60)
     assert ["interrupted" in str(end) for end in ends] == [True], ends
 store = open_store(sys.argv[1], sys.argv[2])
 print(store.is_sound(), store.rows("SELECT count(*) FROM meta WHERE key LIKE 'x%'"))

@@ -217,7 +217,7 @@ CHILD = """
     asyncio.run(main(Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]))
 """
 POINTS = ("log.append.before", "log.append.mid", "log.append.after", "log.sync.before", "log.sync.after")
-KILLS = int(os.environ.get("CODEWHALE_KILLS", "10"))
+KILLS = int(os.environ.get("CODEWHALE_KILLS", "5"))
 
 
 def killed(home: Path, workspace: Path, session: str, chance: random.Random) -> str:

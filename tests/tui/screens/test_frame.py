@@ -37,6 +37,7 @@ async def test_every_screen_opens_tells_what_fails_and_closes(language: str) -> 
             text = stage.clean()
             hints = stage.screen._hints.text.split()
             assert hints and all(word in text for word in hints), (name, text)
+            assert 1 <= len(stage.screen.hints()) <= 4, name
 
 
 @pytest.mark.parametrize("size", [(120, 40), (200, 60), (40, 12)])
@@ -76,26 +77,16 @@ async def test_a_dialog_is_as_large_as_what_it_holds_and_stands_still_while_rows
         assert stage.screen.query_one("#frame").region.height < 30
 
 
-@pytest.mark.parametrize("part", range(4))
-async def test_no_size_of_a_terminal_breaks_a_dialog(part: int) -> None:
+async def test_no_size_of_a_terminal_breaks_a_dialog() -> None:
     async with opened("keys") as stage:
-        for name in list(SCREENS)[part::4]:
+        for name in SCREENS:
             await stage.press("escape")
             await stage.done()
             await stage.open(name, "/x" if name == "report" else "")
-            for size in ((1, 1), (400, 100), (2, 40), (20, 5), (60, 3), (34, 12), (80, 24)):
+            for size in ((1, 1), (220, 60), (2, 40), (60, 3), (34, 12), (80, 24)):
                 await stage.pilot.resize_terminal(*size)
                 await stage.pilot.pause()
                 lines = stage.clean().split("\n")
                 assert len(lines) <= size[1] and all(cells(line) <= size[0] for line in lines)
                 region = stage.screen.query_one("#frame").region
                 assert region.right <= max(size[0], 4) and region.bottom <= max(size[1], 2), (name, region)
-
-
-async def test_a_footer_has_four_keys_at_most() -> None:
-    async with opened("keys") as stage:
-        for name in SCREENS:
-            await stage.press("escape")
-            await stage.done()
-            await stage.open(name, "/x" if name == "report" else "")
-            assert 1 <= len(stage.screen.hints()) <= 4, name

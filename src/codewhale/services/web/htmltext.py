@@ -11,35 +11,65 @@ from urllib.parse import urljoin
 
 _MOST_PAGE, _MOST_TEXT, _MOST_NODES, _MOST_LINKS, _DEEPEST = 4 << 20, 2_000_000, 300_000, 300, 120
 _NEVER = "script,style,noscript,template,svg,iframe,object,canvas,head,select,dialog,[hidden],[aria-hidden=true]"
-_FRAME = "nav,footer,aside,form,[role=navigation],[role=banner],[role=contentinfo],[role=search],[role=complementary]"
+_FRAME = (
+    "nav,footer,aside,form,header,[role=navigation],[role=banner],[role=contentinfo],[role=search],[role=complementary]"
+)
 _MAIN = "main,article,[role=main],#content,#main,#mw-content-text,#readme,.markdown-body,.post-content,.entry-content"
 _UNSEEN = re.compile(
     r"display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*0(?![.\d])|opacity\s*:\s*0(?![.\d])", re.I
 )
 _ASIDE = re.compile(
     r"(?:^|[-_ ])(?:nav|navbar|menu|sidebar|breadcrumbs?|footer|masthead|cookies?|consent|banner|newsletter|subscribe|"
-    r"share|sharing|social|related|recommended|promos?|adverts?|ads|sponsor(?:ed)?|popup|modal|pagination|skip-?link|"
-    r"toolbar|edit-?section|headerlink|sr-only|visually-hidden)(?:$|[-_ ])",
+    r"share|sharing|social(?:[-_](?:share|sharing|links?|media|icons?|bar|buttons?|nav))?(?=$| )|"
+    r"related|recommended|promos?|adverts?|ads|sponsor(?:ed)?|popup|modal|pagination|skip-?link|"
+    r"toolbar|edit-?section|(?<=-)actions(?=$| )|headerlink|sr-only|visually-hidden)(?:$|[-_ ])",
     re.I,
 )
 _BLOCKS = frozenset(
     "address article aside blockquote body dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 h5 "
     "h6 header hr html li main nav ol p pre section summary table tbody td tfoot th thead tr ul".split()
 )
+# Names of parts of well-known forums, wikis and code hosts that hold no text of their own.
+_ASIDE_NAMES = frozenset(
+    "action-bar catlinks comments-link jp-relatedposts online-list page-metadata post-buttons post-signature "
+    "postprofile preamble printfooter quick-comment-prompt sharedaddy signature signed-out-comment siteSub stat-block "
+    "subscription-widget timeline-comment-header".split()
+)
+# A part that stands beside one is none.
+_BESIDE = re.compile(r"(?:^|[-_])(?:with|has|no)[-_]|[-_](?:offset|free|less)$", re.I)
+_BAR = re.compile(r"[\s|·•/›»–-]+")
+_ARTICLE = 300
+_CALLOUTS = frozenset("quote note warning tip caution danger callout admonition important".split())
+_COMMENTS = "#comments,.comments,.comments-area,.comment-list"
+_WAYS = re.compile(r"^\W*(?:next|prev(?:ious)?|up|home|back|contents)\b", re.I)
+_LISTS = "ul,ol,div,td,p,nav,section,li"
+_MOST_DEEP, _MANY_TAGS = 2_000, 20_000
+_TAG = re.compile(r"<(/?)([a-zA-Z][a-zA-Z0-9]*)")
+# Tags without an end, or whose end need not be written.
+_OPEN_ENDED = frozenset(
+    "area base br col colgroup dd dt embed hr img input li link meta option p param source tbody td tfoot th thead tr "
+    "track wbr".split()
+)
 _BLANK = re.compile(r"[ \t\r\n\f\xa0]+")
 
 
 def main() -> int:
+    address, selector, extent = sys.argv[1:4]
+    sys.stdout.write(json.dumps(extracted(sys.stdin.buffer.read(), address, selector, extent == "whole")))
+    return 0
+
+
+def extracted(data: bytes, address: str, selector: str = "", whole: bool = False) -> dict[str, Any]:
+    """The text of a page, as the row that this program writes."""
     from selectolax.lexbor import LexborHTMLParser
 
-    address, selector, extent = sys.argv[1:4]
-    data = sys.stdin.buffer.read()
-    page = LexborHTMLParser(data[:_MOST_PAGE].decode("utf-8", "replace"))
+    source = data[:_MOST_PAGE].decode("utf-8", "replace")
+    shallow = _shallow(source)
+    page = LexborHTMLParser(shallow)
     title = _flat(found.text()) if (found := page.css_first("title")) else ""
     root = page.body or page.root
     if root is None:
-        sys.stdout.write(json.dumps({"title": title, "text": "", "links": [], "headings": [], "cut": False}))
-        return 0
+        return {"title": title, "text": "", "links": [], "headings": [], "cut": False}
     for node in root.css(_NEVER):
         node.decompose()
     for node in root.css("[style]"):
@@ -50,28 +80,20 @@ def main() -> int:
         try:
             parts = root.css(selector)
         except Exception as error:
-            sys.stdout.write(json.dumps({"error": f"it is no CSS selector ({error})"}))
-            return 0
+            return {"error": f"it is no CSS selector ({error})"}
         if not parts:
-            sys.stdout.write(json.dumps({"error": "it finds nothing on this page", "near": _named(root)}))
-            return 0
-    elif extent != "whole":
+            return {"error": "it finds nothing on this page", "near": _named(root)}
+    elif not whole:
         parts = [_content(root)]
     writer = MarkdownWriter(address)
     for part in parts[:50]:
         writer.block(part, 0)
         writer.end()
     text = "\n".join(writer.lines).strip("\n")
-    cut = writer.full or len(data) > _MOST_PAGE or len(text) > _MOST_TEXT
-    row = {
-        "title": title,
-        "text": text[:_MOST_TEXT],
-        "links": list(writer.links),
-        "headings": writer.headings,
-        "cut": cut,
-    }
-    sys.stdout.write(json.dumps(row))
-    return 0
+    cut = writer.full or len(data) > _MOST_PAGE or len(text) > _MOST_TEXT or len(shallow) < len(source)
+    return {
+        "title": title, "text": text[:_MOST_TEXT], "links": list(writer.links), "headings": writer.headings, "cut": cut,
+    }  # fmt: skip
 
 
 def _flat(text: str | None) -> str:
@@ -89,18 +111,25 @@ def _simple(name: str | None) -> bool:
     return bool(name and re.fullmatch(r"[A-Za-z][\w-]{0,40}", name))
 
 
+def _shallow(source: str) -> str:
+    """A page up to where more is open than anyone nests: the time to parse what is deeper grows with its square."""
+    if source.count("<") < _MANY_TAGS:
+        return source
+    deep = 0
+    for tag in _TAG.finditer(source):
+        if tag[2].lower() not in _OPEN_ENDED:
+            deep = max(0, deep - 1) if tag[1] else deep + 1
+            if deep > _MOST_DEEP:
+                return source[: tag.start()]
+    return source
+
+
 def _content(root: Any) -> Any:
     """The part of a page that it is about: what says so, where that holds most of its text, else what most paragraphs
     stand in; without the parts that lead elsewhere."""
-    for node in root.css(_FRAME):
-        if len(node.text()) < 0.5 * len(root.text() or ""):
-            node.decompose()
-    for node in root.css("[class],[id]"):
-        name = f"{node.attributes.get('class') or ''} {node.attributes.get('id') or ''}"
-        aside = node.tag not in ("body", "main", "article", "pre", "code") and _ASIDE.search(name.strip())
-        if aside and len(node.text()) < 0.4 * len(root.text() or ""):
-            node.decompose()
+    _drop_frame(root)
     whole = _weight(root)
+    _drop_links(root)
     said = [(weight, node) for node in root.css(_MAIN) if (weight := _weight(node)) >= 0.4 * whole]
     if said:
         return max(said, key=lambda row: row[0])[1]
@@ -114,9 +143,68 @@ def _content(root: Any) -> Any:
             row[0] += size * share
             above, share = above.parent, share / 2
     best = max(scores.values(), key=lambda row: row[0], default=[0.0, root])[1]
-    while _weight(best) < 0.6 * whole and best.parent is not None and best.mem_id != root.mem_id:
+    while _weight(best) < 0.75 * whole and best.parent is not None and best.mem_id != root.mem_id:
         best = best.parent
     return best
+
+
+def _drop_frame(root: Any) -> None:
+    """Take out what elements and names say is no content, and what readers said of an article."""
+    for node in root.css(_FRAME):
+        if _is_callout(node):
+            continue
+        if len(node.text()) < 0.5 * len(root.text() or ""):
+            node.decompose()
+    for node in root.css("[class],[id]"):
+        aside = node.tag not in ("body", "main", "article", "pre", "code") and _is_aside(node)
+        if aside and len(node.text()) < 0.4 * len(root.text() or ""):
+            node.decompose()
+    article = root.css_first("article,[itemprop=articleBody]")
+    if article is not None and _weight(article) >= _ARTICLE:
+        for node in root.css(_COMMENTS):
+            if node.css_first("article") is None and _weight(node) < _weight(article):
+                node.decompose()
+
+
+def _is_callout(node: Any) -> bool:
+    """Whether a part of the frame by its element is one of the text: a quote or a note, the head of an article."""
+    if node.tag == "header":
+        return node.css_first("h1,h2,h3,p") is not None
+    return node.tag == "aside" and bool(_CALLOUTS & {*(node.attributes.get("class") or "").lower().split()})
+
+
+def _is_aside(node: Any) -> bool:
+    """Whether the names of a part say that it is no content. The id of a section is what links lead to."""
+    names, mark = node.attributes.get("class") or "", node.attributes.get("id") or ""
+    if node.tag in ("section", "h1", "h2", "h3", "h4", "h5", "h6", "dt", "dd") or "section" in names.split():
+        mark = ""
+    words = {*names.split(), mark}
+    return bool(words & _ASIDE_NAMES) or any(_ASIDE.search(word) and not _BESIDE.search(word) for word in words)
+
+
+def _drop_links(root: Any) -> None:
+    """Take out lists and bars that are nothing but links to elsewhere, unless they are what the page is about."""
+    most = 0.4 * len(root.text() or "")
+    for node in root.css(_LISTS):
+        links = node.css("a")
+        text = _flat(node.text())
+        if not links or len(text) > min(most, 4_000):
+            continue
+        linked = sum(len(_flat(link.text())) for link in links)
+        short = len(text) <= 40 * len(links) and node.css_first("pre,table,h1") is None
+        many = len(links) >= 3 and linked >= 0.8 * len(text) and short
+        between = _outside(text, links).strip()
+        bar = len(links) >= 2 and (bool(_BAR.fullmatch(between)) or (not between and node.tag not in ("td", "li", "p")))
+        ways = linked >= 0.3 * len(text) and len(text) < 160 and bool(_WAYS.match(text))
+        if many or bar or ways:
+            node.decompose()
+
+
+def _outside(text: str, links: list[Any]) -> str:
+    """What of a text stands in none of its links."""
+    for link in links:
+        text = text.replace(_flat(link.text()), "", 1)
+    return text
 
 
 def _weight(node: Any) -> int:

@@ -1,0 +1,43 @@
+"""What of a page is read: the text that it is about, on pages that imitate those of the web."""
+
+import pytest
+
+from codewhale.services.web.htmltext import extracted
+from support.webpages import MarkedPage, marked_pages
+
+PAGES = marked_pages()
+
+
+def read(page: str) -> str:
+    return str(extracted(page.encode(), "http://docs.test/")["text"])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_the_main_text_of_a_page_is_kept_and_little_else(page: MarkedPage) -> None:
+    text = read(page.html)
+    main, rest = page.kept(text)
+    assert main >= 0.95, page.lost(text)
+    assert rest <= 0.3, page.stray(text)
+
+
+def test_over_all_pages_a_tenth_of_the_rest_is_kept_at_most() -> None:
+    assert len(PAGES) >= 40
+    assert sum(page.kept(read(page.html))[1] for page in PAGES) / len(PAGES) <= 0.1
+
+
+def test_lists_of_links_stay_where_a_page_is_about_them_or_says_something_of_each() -> None:
+    about = "".join(f"<li><a href='/{n}'>Chapter {n}</a></li>" for n in range(30))
+    each = "".join(f"<li><a href='/{n}'>tool-{n}</a> reads a file and says what stands in it.</li>" for n in range(9))
+    nav = "<div class='x'><a href='/a'>Home</a><a href='/b'>Shop</a><a href='/c'>Jobs</a></div>"
+    assert "Chapter 29" in read(f"<body>{nav}<div><h1>Contents</h1><ul>{about}</ul></div></body>")
+    listed = read(f"<body>{nav}<div><h1>Tools</h1><p>{'These are the tools. ' * 9}</p><ul>{each}</ul></div></body>")
+    assert "tool-8" in listed and "Jobs" not in listed
+    prose = "<p>See <a href='/a'>the guide</a> and <a href='/b'>the table</a>.</p>"
+    assert "See the guide [1] and the table [2]." in read(f"<main><p>{'Text of it. ' * 30}</p>{prose}</main>")
+
+
+def test_what_is_nested_deeper_than_anyone_writes_is_cut() -> None:
+    row = extracted(b"<p>Begin.</p>" + b"<div><b>x" * 200_000, "http://docs.test/")
+    assert row["cut"] and "Begin." in row["text"]
+    flat = extracted(b"<main>" + b"<p>one<li>two<br>" * 20_000 + b"</main>", "http://docs.test/")
+    assert not flat["cut"] and flat["text"].count("two") == 20_000
