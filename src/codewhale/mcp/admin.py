@@ -13,7 +13,7 @@ from codewhale.mcp.config import config_files
 from codewhale.mcp.entries import ConfigFault, ConfiguredServer, Times, read_entry
 from codewhale.mcp.identity import shown_line
 from codewhale.mcp.logins import LoginStore
-from codewhale.mcp.service import McpService, Pending, unapproved
+from codewhale.mcp.service import McpService, Pending, log_in, unapproved
 from codewhale.protocol.errors import ConfigError, ToolError
 from codewhale.protocol.views import ServerRow
 
@@ -215,7 +215,7 @@ class McpAdmin:
         """Log in to a server in the browser."""
         self._addressed(name)
         try:
-            await self._service.log_in(name, visit)
+            await log_in(self._service, name, visit)
         except ToolError as error:
             raise ConfigError(error.message) from None
 
