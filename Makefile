@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: mcp-conformance mcp-server-bench undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke schedules texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech pages search-eval search-fit search-policy shows clean
+.PHONY: mcp-conformance mcp-server-bench undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke schedules texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech pages search-eval search-fit search-policy shows clean work-crash journal-damage tasks-bench
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -10,6 +10,7 @@ STAMP := .venv/.installed
 WORKERS ?= 3
 CRASHES ?= 1000
 REWINDS ?= 200
+WORKKILLS ?= 1000
 SEARCH_DATA ?= .scratch/search
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
@@ -121,8 +122,17 @@ mcp-server-bench: $(STAMP) ## time to the first answer of `codewhale mcp serve`,
 rewinds: $(STAMP) ## kill -9 whoever goes back, forks, exports and queues, REWINDS times, and look for loss
 	@$(PY) scripts/rewindcrash.py --kills $(REWINDS)
 
+work-crash: $(STAMP) ## kill -9 processes that work at tasks, WORKKILLS times, 200 of them at named moments, and look for loss
+	@$(PY) scripts/workcrash.py --kills $(WORKKILLS)
+
+journal-damage: $(STAMP) ## spoil the journal in 200 places: it opens, or is set aside and said so, and tasks are found again
+	@$(PY) scripts/journaldamage.py
+
 children-crash: $(STAMP) ## kill -9 a process whose session has sub-agents at work, REWINDS times, and look for loss
 	@$(PY) scripts/childcrash.py --kills $(REWINDS)
+
+tasks-bench: $(STAMP) ## 10,000 tasks listed, read and claimed by ten processes, in figures and bounds
+	@$(PY) scripts/tasksbench.py
 
 children-bench: $(STAMP) ## twenty sub-agents of fifty steps and a fork of a large log, in figures and bounds
 	@$(PY) scripts/children.py

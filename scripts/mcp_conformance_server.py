@@ -1,5 +1,5 @@
-"""The public conformance suite of the Model Context Protocol against our server's door, listener and library: both
-revisions' required scenarios of a server, and the public inspector against `codewhale mcp serve`. Needs Node 22 and both
+"""The public conformance suite of the Model Context Protocol against our server's door and listener: both revisions'
+required scenarios of a server; and the public inspector against `codewhale mcp serve`. Needs Node 22 and both
 (NPM=folder of an installation)."""
 
 import json

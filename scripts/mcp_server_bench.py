@@ -1,5 +1,5 @@
-"""`codewhale mcp serve` in figures: the time to its first answer, what a warm call takes, what a result of 100 MB becomes,
-and kill -9 in the middle of calls (--kills): no process is left, and a written file is whole."""
+"""`codewhale mcp serve` in figures: the time to its first answer, a warm call, what a result of 100 MB becomes, and
+kill -9 in the middle of calls (--kills): no process is left, and a written file is whole."""
 
 import argparse
 import json

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,14 @@ LEASE = "[tasks]\nlease_seconds = 1.0\n"
 TURNS = {
     "Build": [call("write_file", path="built.txt", content="once\n"), {"text": "Built it."}],
     "Sleep": [call("write_file", path="slept.txt", content="once\n"), {"text": "never", "hold": "sleep"}],
+    "Prove": [
+        *[call("task_gate_run", gate="custom", command="grep -c one a.txt; echo import report")] * 2,
+        {"text": "All is green."},
+    ],
+    "Stop": [
+        call("write_file", path="stopped.txt", content="once\n"),
+        {**call("write_file", path="late.txt", content="late\n"), "hold": "stop"},
+    ],
     "Last": [call("write_file", path="last.txt", content="once\n"), {"text": "never", "hold": "last"}],
 }
 
@@ -85,6 +93,23 @@ def test_what_is_queued_is_run_by_whoever_works(place: Path) -> None:
     assert run(place, "work", "--workers", "9").returncode == 2
 
 
+def test_the_receipt_and_the_artifacts_of_a_task(place: Path) -> None:
+    (place / "work/a.txt").write_text("one\n")
+    task = add(place, "--auto Prove it")
+    assert run(place, "work", "--once").returncode == 0
+    found = shown(place, task)
+    (gate,), receipt = found["gates"], found["receipt"]
+    assert (gate["task_id"], gate["status"], receipt["verified"]) == (task, "passed", [gate["id"]])
+    assert receipt["claimed"] == ["All is green."]
+    printed = run(place, "tasks", "artifact", task, f"{gate['id']}.log")
+    assert (printed.returncode, printed.stdout) == (0, "1\nimport report\n")
+    wrong = run(place, "tasks", "artifact", task, "../x")
+    assert wrong.returncode == 2 and f"{gate['id']}.log" in wrong.stderr
+    (place / "work/a.txt").write_text("onE\n")
+    assert shown(place, task)["receipt"]["gates"] == [{"gate": gate["id"], "status": "passed", "standing": "stale"}]
+    assert "stale: files were changed since" in run(place, "tasks", "show", task).stdout
+
+
 def test_a_killed_worker_leaves_its_task_to_a_person_or_to_the_next(place: Path, server: TaskServer) -> None:
     waits, goes_on = add(place, "Sleep well"), add(place, "--auto --on-death-resume Last long")
     killed = worker(place)
@@ -108,3 +133,33 @@ def test_a_killed_worker_leaves_its_task_to_a_person_or_to_the_next(place: Path,
         other.send_signal(signal.SIGTERM)
         said = other.communicate(timeout=HANG)[1]
     assert other.returncode == 0 and "Traceback" not in said, said
+
+
+def test_a_worker_that_was_stopped_for_three_lease_times_writes_nothing_more(place: Path, server: TaskServer) -> None:
+    task = add(place, "--auto --on-death-resume Stop here")
+    stopped = worker(place)
+    try:
+        wait_for(lambda: server._played.get("Stop") == 2)
+        stopped.send_signal(signal.SIGSTOP)
+        time.sleep(3.0)  # three times the lease
+        other = worker(place, "--once")
+        said = other.communicate(timeout=HANG)[1]
+        assert other.returncode == 0 and f"{task} is over" in said
+        before = shown(place, task)
+        assert (before["task"]["status"], before["task"]["attempt"]) == ("completed", 2)
+        stopped.send_signal(signal.SIGCONT)
+        server.go_on("stop")  # it is answered with a call that would write
+        stopped.send_signal(signal.SIGTERM)
+        assert stopped.wait(HANG) == 0
+        assert shown(place, task)["task"] == before["task"]
+        assert not (place / "work/late.txt").exists()
+    finally:
+        stopped.kill()
+        stopped.communicate(timeout=HANG)
+
+
+def wait_for(holds: Callable[[], bool]) -> None:
+    ends = time.monotonic() + HANG
+    while not holds():
+        assert time.monotonic() < ends
+        time.sleep(0.1)

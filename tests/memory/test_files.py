@@ -159,7 +159,7 @@ def test_a_file_half_written_in_place_is_waited_for(tmp_path: Path) -> None:
         with open(file.path, "wb", buffering=0) as out:
             out.write(b"- a\n")
             begun.set()
-            threading.Event().wait(0.2)
+            threading.Event().wait(0.02)
             out.write(b"- b\n- c\n")
 
     editor = threading.Thread(target=save)

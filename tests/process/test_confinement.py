@@ -12,7 +12,7 @@ from codewhale.process.confinement import BUBBLEWRAP, confine, held_where_possib
 from codewhale.process.denial import denial
 from codewhale.process.launch import Ceiling, Child, Completed, Launch, run, start
 from codewhale.protocol.errors import ToolError
-from support.patience import Moment
+from support.patience import HANG, Moment
 from support.running import eventually, open_files
 
 held = pytest.mark.skipif(not sandbox().mechanism, reason="nothing on this machine holds a command")
@@ -188,9 +188,9 @@ async def test_what_is_left_behind_is_counted_without_the_sandbox_itself(workspa
 
 @held
 async def test_g5_a_fork_bomb_in_the_sandbox_is_ended(workspace: Path) -> None:
-    bomb = "b() { sleep 1 & b; }; b"
+    bomb = "b() { sleep 600 & b; }; b"
     began = Moment()
-    done = await shell(bomb, workspace, ceiling=Ceiling(processes=60), seconds=20.0)
+    done = await shell(bomb, workspace, ceiling=Ceiling(processes=60), seconds=HANG)
     assert done.over == "processes" and not began.hung
 
 

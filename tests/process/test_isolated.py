@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 from codewhale.process.isolated import MEMORY, NO_MEMORY, IsolatedWork
-from support.patience import Moment
+from support.patience import HANG, Moment
 from support.running import eventually
 
 MODULE = "codewhale.workspace.dataformats"
 
 
-def python(code: str, seconds: float = 10.0) -> IsolatedWork:
+def python(code: str, seconds: float = HANG) -> IsolatedWork:
     """Work that runs some Python as a program."""
     return IsolatedWork("", b"", (sys.executable, "-I", "-c", code), seconds=seconds)
 
@@ -36,7 +36,9 @@ async def test_what_takes_too_much_memory_is_ended() -> None:
 
 
 async def test_a_module_that_runs_into_its_memory_says_so() -> None:
-    done = await IsolatedWork(MODULE, b"[" + b"[],[],[],[]," * 4_000_000 + b"[]]", ("a.json", "auto"), seconds=60).do()
+    done = await IsolatedWork(
+        MODULE, b"[" + b"[],[],[],[]," * 4_000_000 + b"[]]", ("a.json", "auto"), seconds=HANG
+    ).do()
     assert done.exit_code == NO_MEMORY
 
 
@@ -57,7 +59,7 @@ async def test_no_module_of_the_folder_is_taken_for_one_of_pythons(
 
 async def test_a_cancel_ends_the_process(tmp_path: Path) -> None:
     mark = f"mark-{os.getpid()}-{tmp_path.name}"
-    task = asyncio.create_task(python(f"x = {mark!r}\nwhile True: pass", seconds=60).do())
+    task = asyncio.create_task(python(f"x = {mark!r}\nwhile True: pass", seconds=HANG).do())
     await eventually(lambda: running(mark))
     task.cancel()
     with pytest.raises(asyncio.CancelledError):

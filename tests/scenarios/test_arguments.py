@@ -156,7 +156,7 @@ async def test_two_different_objects_are_no_call_of_any_tool(tool: str, home: Pa
     [
         ('{"command": "echo here"', "tool_calls", True),
         ('{"command": "echo here"', "stop", True),
-        ('{"command": "echo here", "timeout_ms": 5000', "tool_calls", True),
+        ('{"command": "echo here", "timeout_ms": 60000', "tool_calls", True),
         ('{"command": "echo here"', "length", False),
         ('{"command": "echo here"', "content_filter", False),
         ('{"command": "echo here', "tool_calls", False),

@@ -40,10 +40,10 @@ async def ended(stage: Stage) -> list[Any]:
 @pytest.mark.parametrize("name", ["read_file", "write_file", "exec_shell", "exec_shell_wait", "fim_edit"])
 async def test_every_kind_of_tool_that_never_ends_is_cut_off(name: str, home: Path, workspace: Path) -> None:
     calls = [{"name": name, "arguments": {"wait": "never"}}, {"name": "read_file", "arguments": {"say": "after"}}]
-    async with staged(home, workspace, [{"calls": calls}, {"text": "Gone on."}], seconds=0.3) as stage:
+    async with staged(home, workspace, [{"calls": calls}, {"text": "Gone on."}], seconds=1.5) as stage:
         events = await ended(stage)
     first, second = only(events, CallFinished)
-    assert (first.ok, first.error) == (False, "timeout") and "did not end within 0.3 seconds" in first.content
+    assert (first.ok, first.error) == (False, "timeout") and "did not end within 1.5 seconds" in first.content
     assert second.ok and second.content.startswith("after")
     assert only(events, MessageAdded)[-1].message.text == "Gone on."
     assert only(events, TurnFinished)[0].status == "done"
@@ -51,14 +51,14 @@ async def test_every_kind_of_tool_that_never_ends_is_cut_off(name: str, home: Pa
 
 async def test_side_by_side_the_one_that_never_ends_costs_the_others_nothing(home: Path, workspace: Path) -> None:
     calls = [{"name": "read_file", "arguments": {"say": say, "wait": "never" if say == "b" else ""}} for say in "abc"]
-    async with staged(home, workspace, [{"calls": calls}, {"text": "Gone on."}], seconds=0.3) as stage:
+    async with staged(home, workspace, [{"calls": calls}, {"text": "Gone on."}], seconds=1.5) as stage:
         events = await ended(stage)
     assert [result.error for result in only(events, CallFinished)] == ["", "timeout", ""]
 
 
 async def test_a_preview_that_never_ends_begins_nothing(home: Path, workspace: Path) -> None:
     calls = [{"name": "fim_edit", "arguments": {"wait": "never"}}]
-    async with staged(home, workspace, [{"calls": calls}], seconds=0.3) as stage:
+    async with staged(home, workspace, [{"calls": calls}], seconds=1.5) as stage:
         events = await ended(stage)
         assert stage.tools.shown == [] and len(stage.tools.begun) == 1
     assert only(events, CallStarted) == [] and [result.error for result in only(events, CallFinished)] == ["timeout"]
@@ -71,7 +71,7 @@ async def test_what_runs_once_the_person_has_allowed_it_is_bounded_too(
     """The first time, or the second with more rights, or what was shown before."""
     given: dict[str, Any] = {"say": "ran"} | ({"network": NETWORK} if asked == 2 else {})
     script = [{"calls": [{"name": name, "arguments": given}]}, {"text": "Gone on."}]
-    async with staged(home, workspace, script, seconds=1.0) as stage:
+    async with staged(home, workspace, script, seconds=2.0) as stage:
         session = opened(stage, Mode.AGENT, Authority.PERSON)
         await stage.engine.send(SendMessage(session.id, "Go"))
         for number in range(1, asked + 1):

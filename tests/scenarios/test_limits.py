@@ -128,7 +128,7 @@ async def test_a_time_bound_ends_a_program_and_its_call_has_a_result(home: Path,
 
 async def test_a_time_bound_counts_for_each_turn_and_a_stopped_session_goes_on(home: Path, workspace: Path) -> None:
     async with scene(home, workspace, DeltaProvider([[asyncio.Event()]])) as stage:
-        session = await stage.open(limits=Limits(seconds=5))
+        session = await stage.open(limits=Limits(seconds=300))
         async with watching(stage, session) as watch:
             await stage.client.submit(SendMessage(session, "Go"))
             await watch.until(RequestSent)

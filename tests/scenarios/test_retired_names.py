@@ -21,7 +21,7 @@ SEARCHED = {"name": "tool_search_tool_regex", "arguments": {"query": "^web_run$"
 # A call before it, and the arguments; JOB stands for the id of a job.
 USES: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "exec_shell_wait": (STARTED, {"task_id": "JOB", "wait": False}),
-    "exec_shell_interact": (STARTED, {"task_id": "JOB", "input": "hello\n", "timeout_ms": 2000}),
+    "exec_shell_interact": (STARTED, {"task_id": "JOB", "input": "hello\n", "timeout_ms": 60_000}),
     "checklist_write": (LISTED, {"todos": [{"content": "c", "status": "completed"}]}),
     "checklist_add": (LISTED, {"content": "c"}),
     "checklist_update": (LISTED, {"id": 2, "status": "in_progress"}),

@@ -21,14 +21,14 @@ class Answer(NamedTuple):
     reciprocal: float
 
 
-def answers(state: Path) -> list[Answer]:
-    """Every question asked of an index of the package, kept under `state`."""
+def answers(state: Path, file: str = "concepts.jsonl") -> list[Answer]:
+    """Every question of a file asked of an index of the package, kept under `state`."""
     index = CodeIndex(str(SOURCE), str(state))
     asyncio.run(refresh(index, commits=[]))
     reader = IndexReader(index.open())
     try:
         ranker = Ranker(reader)
-        rows = Path(__file__).with_name("concepts.jsonl").read_text("utf-8").splitlines()
+        rows = Path(__file__).with_name(file).read_text("utf-8").splitlines()
         return [_answer(ranker, **json.loads(row)) for row in rows]
     finally:
         reader.close()

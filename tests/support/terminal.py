@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import pyte
+from wcwidth import wcwidth
 
 from support.patience import HANG
 
@@ -48,6 +49,7 @@ class Terminal:
         self.raw = bytearray()
         self.times: list[tuple[float, int]] = []  # when so many bytes had come
         self.screen = pyte.Screen(*size)
+        self._lines: list[str] = []  # as they stand there, but for those that are dirty
         self._stream = pyte.ByteStream(self.screen)
         self._changed = threading.Condition()
         self.master, slave = os.openpty()
@@ -79,7 +81,21 @@ class Terminal:
     def text(self) -> str:
         """What stands on the screen, a line each, blanks at their ends left out."""
         with self._changed:
-            return "\n".join(line.rstrip() for line in self.screen.display)
+            self._lines = [self._lines[y] if y < len(self._lines) else "" for y in range(self.screen.lines)]
+            for y in self.screen.dirty:
+                if y < self.screen.lines:
+                    self._lines[y] = self._line(y)
+            self.screen.dirty.clear()
+            return "\n".join(self._lines)
+
+    def _line(self, y: int) -> str:
+        """A line of the screen, drawn anew; half of a wide character is nothing."""
+        cells = [self.screen.buffer[y][x].data for x in range(self.screen.columns)]
+        if not all(map(str.isascii, cells)):
+            for x, char in enumerate(cells):
+                if char and wcwidth(char[0]) == 2 and x + 1 < len(cells):
+                    cells[x + 1] = ""
+        return "".join(cells).rstrip()
 
     def until(self, condition: Callable[[str], Any], seconds: float = SECONDS) -> str:
         """Wait until the condition holds of the screen's text; that text. Raises AssertionError with the screen."""

@@ -15,6 +15,7 @@ from codewhale.protocol.events import ApprovalAsked, CallFinished, Event
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Answer, ListSessions, SendMessage, SetMode
 from codewhale.protocol.tasks import CancelTask, GetTask, ListTasks, ResumeTask, TaskRecord
+from codewhale.protocol.tools import Origin
 from codewhale.tasks.book import NOBODY
 from codewhale.tasks.model import TaskError
 from codewhale.testing import Harness, collect, harness
@@ -153,6 +154,12 @@ async def test_what_runs_unasked_is_what_a_person_allowed(home: Path, workspace:
         session = await here.open(mode=Mode.AGENT, authority=Authority.HEADLESS, approval=Approval.SUGGEST)
         refused = result(await here.turn("Make", session), "task_create")
         assert not refused.ok and "auto_approve" in refused.content
+    (home / "permissions.toml").unlink()
+    async with harness(home, workspace, model(turns)) as here:
+        session = await here.open(mode=Mode.AGENT, approval=Approval.AUTO)
+        here.app.engine.session(session).emit(CallFinished("call_9", "fetch_url", True, "x", origin=Origin.WEB))
+        refused = result(await here.turn("Make", session), "task_create")
+        assert not refused.ok and "auto_approve" in refused.content  # these may be the words of a web page
 
 
 async def answered(here: Harness, session: str) -> AsyncIterator[Any]:
@@ -239,3 +246,37 @@ async def test_an_ambiguous_beginning_names_those_that_it_could_be(home: Path, w
         assert caught.value.field == "task_id" and caught.value.task[5] == digit
         with pytest.raises(TaskError, match=r"queued.*codewhale tasks list"):
             await here.client.submit(ResumeTask(board.tasks[0].id))
+
+
+async def test_what_tools_write_goes_into_the_task_that_they_work_for(home: Path, workspace: Path) -> None:
+    """A gate of the task itself and one of its sub-agent, found again by whoever reads it."""
+    turns = {
+        "Make": [call("task_create", prompt="Check", auto_approve=True), {"text": "made"}],
+        "Check": [call("task_gate_run", gate="custom", command="true"),
+                  call("agent_open", prompt="Look too", name="helper"), {"text": "checked"}, {"text": "checked"}],
+        "Look": [call("task_gate_run", gate="custom", command="false"), {"text": "SUMMARY: looked"}],
+    }  # fmt: skip
+    (home / "config.toml").write_text('[tools]\nalways_load = ["task_create", "task_gate_run"]\n')
+    async with harness(home, workspace, model(turns)) as here:
+        task = await made(here)
+        async with working(here):
+            record = await until(here, task, "completed", "failed", "interrupted")
+    assert record.task.status == "completed", record.task
+    gates = record.updates["gate"]
+    assert [(gate["status"], gate["task_id"]) for gate in gates] == [("passed", task), ("failed", task)]  # type: ignore[index]
+
+
+async def test_a_folder_that_is_not_trusted_configures_no_task(home: Path, workspace: Path) -> None:
+    turns = {
+        "Make": [call("task_create", prompt="Write", workspace="part"), {"text": "made"}],
+        "Write": [call("write_file", path="out.txt", content="x"), {"text": "written"}],
+    }
+    settings = workspace / "part/.codewhale"
+    settings.mkdir(parents=True)
+    (settings / "config.toml").write_text('[tools]\ndisabled = ["write_file"]\n')
+    async with harness(home, workspace, model(turns)) as here:
+        task = await made(here)
+        async with working(here):
+            record = await until(here, task, "completed", "failed")
+    assert (record.task.status, (workspace / "part/out.txt").exists()) == ("completed", True)
+    assert record.task.workspace == str(workspace / "part")

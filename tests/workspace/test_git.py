@@ -9,6 +9,7 @@ from codewhale.process.programs import find_program
 from codewhale.process.repository import find_root
 from codewhale.protocol.errors import ToolError
 from codewhale.workspace.git import git, head_ref
+from support.patience import HANG
 from support.repos import TRAPS, Trap, commit, lay, make_repo, raw_git
 
 READS = (
@@ -43,7 +44,7 @@ async def test_no_setting_of_a_repository_runs_a_program(trap: Trap, tmp_path: P
         if "%G?" in " ".join(args):
             continue  # asks for signatures itself; see below
         (repo / "a.txt").touch()
-        done = await git(args, str(repo), seconds=10)
+        done = await git(args, str(repo), seconds=HANG)
         assert not marker.exists(), args
         assert not done.timed_out
 

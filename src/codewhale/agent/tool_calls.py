@@ -34,6 +34,7 @@ from codewhale.protocol.events import (
     ProgressShown,
 )
 from codewhale.protocol.files import FileChange
+from codewhale.protocol.marks import inert
 from codewhale.protocol.tools import (
     BoundCall,
     CallContext,
@@ -309,10 +310,11 @@ def _wider(result: ToolResult, decision: Decision) -> Decision | None:
 
 
 def _foreign(result: ToolResult, decision: Decision) -> ToolResult:
-    """The result, as from elsewhere where a command may have brought it from the network."""
+    """The result, as from elsewhere where a command may have brought it from the network: then it begins and ends
+    nothing."""
     reached = "network" in decision.allowances or (decision.rule == ELEVATION and decision.sandbox == "none")
     foreign = decision.fetches and reached and result.origin is Origin.WORKSPACE
-    return replace(result, origin=Origin.WEB) if foreign else result
+    return replace(result, content=inert(result.content), origin=Origin.WEB) if foreign else result
 
 
 def _view(session: Session, call: PendingCall, spec: ToolSpec, bound: BoundCall) -> CallView:

@@ -521,7 +521,7 @@ class Services:  # what tools, commands and interfaces work with
         from codewhale.services.jobs import ShellJobs
 
         app = self._app
-        return self._closing(ShellJobs(app.tell, app.clock, app.place.home, self._past_jobs))
+        return self._closing(ShellJobs(app.tell, app.clock, app.place.home, self._past_jobs, app.tasking.task_of))
 
     @cached_property
     def job_logs(self) -> "LogArchive":

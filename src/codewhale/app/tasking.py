@@ -90,11 +90,10 @@ class Tasking:
     def artifact(self, task: str, name: str) -> str:
         """The sha256 of a task's artifact, "" for one that it does not have."""
         try:
-            kept = self.book.record(task).updates.get("artifacts", [])
+            kept = self.book.record(task).artifacts()
         except CodeWhaleError:
             return ""
-        rows = (row for rows in kept if isinstance(rows, list) for row in rows if isinstance(row, dict))
-        return next((str(row.get("sha256", "")) for row in rows if row.get("name") == name), "")
+        return next((str(row.get("sha256", "")) for row in kept if row.get("name") == name), "")
 
     async def add(self, op: AddTask) -> TaskView:
         """What a person asks for: they allow it by asking, where they are the ones who are asked."""
@@ -115,7 +114,9 @@ class Tasking:
         return await asyncio.to_thread(self.book.board, most)
 
     async def record(self, task: str) -> TaskRecord:
-        return await asyncio.to_thread(self.book.record, task)
+        from codewhale.app.receipts import with_receipt
+
+        return await with_receipt(await asyncio.to_thread(self.book.record, task))
 
     async def cancel(self, task: str) -> TaskView:
         return await asyncio.to_thread(self.book.cancel, task)

@@ -128,11 +128,13 @@ def _show(home: str, args: argparse.Namespace) -> int:
         for message in messages(envelope.event for envelope in events):
             put(object_line(message) + "\n")
         return 0
+    import asyncio
+
     from codewhale.app.receipts import receipt_now
-    from codewhale.display.lines import receipt_text
+    from codewhale.session.receipts import receipt_text
 
     log = [envelope.event for envelope in events]
-    put("".join(read_aloud(event) for event in log) + receipt_text(receipt_now(log)))
+    put("".join(read_aloud(event) for event in log) + receipt_text(asyncio.run(receipt_now(log))))
     return 0
 
 

@@ -16,7 +16,6 @@ from codewhale.protocol.events import (
     RepairRecorded,
     UnknownEvent,
 )
-from codewhale.protocol.gates import CheckedGate, WorkReceipt
 from codewhale.protocol.messages import Message, Reasoning, Text, ToolCall
 from codewhale.protocol.replays import Imported, Replayed, ReplayedSource
 
@@ -123,28 +122,3 @@ def import_lines(told: Imported) -> list[str]:
     if told.left_out:
         lines.append(f"parts left out, not importable (system texts, results without a call): {told.left_out}")
     return lines
-
-
-def receipt_text(receipt: WorkReceipt) -> str:
-    """What of a session's work was verified and what was only claimed, safe to print; "" where no gate was run."""
-    if not receipt.gates:
-        return ""
-    rows = ["[receipt]", *(f"  {_gate(one)}" for one in receipt.gates)]
-    rows += [f"  claimed, not verified: {one_line(text, 300)}" for text in receipt.claimed]
-    return "".join(f"{row}\n" for row in rows)
-
-
-_STANDING = {
-    "holds": "the files are as they were",
-    "stale": "stale: files were changed since",
-    "unbound": "bound to no state of the files",
-}
-
-
-def _gate(checked: CheckedGate) -> str:
-    gate = checked.gate
-    ended = f"exit code {gate.exit_code}" if gate.exit_code is not None else gate.classification
-    tree = f", tree {gate.tree_after[:12]}" if gate.tree_after else ""
-    where = "" if gate.cwd == "." else f" in {one_line(gate.cwd, 100)}"
-    command = f"`{one_line(gate.command, 200)}`{where}"
-    return f"{gate.id} {gate.gate} {gate.status}: {command}, {ended}{tree}; {_STANDING[checked.standing]}"

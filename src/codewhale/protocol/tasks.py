@@ -4,6 +4,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from codewhale.protocol.gates import WorkReceipt
 from codewhale.protocol.requests import Op, Query
 
 TASK_KIND = "task"  # of the session that a task's conversation is
@@ -55,12 +56,20 @@ class TaskLine(Struct, frozen=True):
 
 class TaskRecord(Struct, frozen=True, omit_defaults=True):
     """A task with its history: what its conversation did and what became of its row, in the order of time. `updates`
-    are what tools wrote into it, by kind."""
+    are what tools wrote into it, by kind; `receipt` is what of it was verified, and on which files."""
 
     task: TaskView
     timeline: tuple[TaskLine, ...] = ()
     checklist: tuple[dict[str, object], ...] = ()
     updates: dict[str, list[object]] = {}
+    receipt: WorkReceipt | None = None
+
+    def artifacts(self) -> tuple[dict[str, object], ...]:
+        """What it has kept, each with its name, kind and hash."""
+        rows = (
+            row for kept in self.updates.get("artifacts", ()) for row in (kept if isinstance(kept, list) else [kept])
+        )
+        return tuple(row for row in rows if isinstance(row, dict))
 
 
 class TaskBoard(Struct, frozen=True, omit_defaults=True):

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from codewhale.lib.text import one_line
 from codewhale.protocol.events import Event, GateRecorded, ListChanged, SessionOpened, TurnFinished
 from codewhale.protocol.gates import CheckedGate, GateRecord, WorkReceipt, standing
 
@@ -29,3 +30,28 @@ def receipt(events: Iterable[Event], tree: str) -> WorkReceipt:
 
 def _is_done(item: dict[str, object]) -> bool:
     return item.get("status") == "completed"
+
+
+def receipt_text(receipt: WorkReceipt) -> str:
+    """What of a session's work was verified and what was only claimed, safe to print; "" where no gate was run."""
+    if not receipt.gates:
+        return ""
+    rows = ["[receipt]", *(f"  {_gate(one)}" for one in receipt.gates)]
+    rows += [f"  claimed, not verified: {one_line(text, 300)}" for text in receipt.claimed]
+    return "".join(f"{row}\n" for row in rows)
+
+
+_STANDING = {
+    "holds": "the files are as they were",
+    "stale": "stale: files were changed since",
+    "unbound": "bound to no state of the files",
+}
+
+
+def _gate(checked: CheckedGate) -> str:
+    gate = checked.gate
+    ended = f"exit code {gate.exit_code}" if gate.exit_code is not None else gate.classification
+    tree = f", tree {gate.tree_after[:12]}" if gate.tree_after else ""
+    where = "" if gate.cwd == "." else f" in {one_line(gate.cwd, 100)}"
+    command = f"`{one_line(gate.command, 200)}`{where}"
+    return f"{gate.id} {gate.gate} {gate.status}: {command}, {ended}{tree}; {_STANDING[checked.standing]}"

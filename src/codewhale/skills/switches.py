@@ -1,4 +1,5 @@
-"""Which skills and places of skills a person switched off: `skills_state.toml` in the harness's own folder."""
+"""Whether a skill, or a place of skills, is enabled: the state of each that a person switched off or on again is stored
+in `skills_state.toml` in the harness's own folder."""
 
 import fcntl
 import os

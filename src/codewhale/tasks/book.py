@@ -129,7 +129,7 @@ class TaskBook:
             self._settle(journal)
             run = self._run(journal, name, "read")
             lines = [
-                TaskLine(rfc3339(entry.at), entry.kind, one_line(str(entry.data.get("text", "")), _ENTRY))
+                TaskLine(rfc3339(entry.at), entry.kind, one_line(_told(entry.data), _ENTRY))
                 for entry in journal.ledger.entries(run.id)
             ]
             lines += _attempt_lines(journal, run)
@@ -276,6 +276,14 @@ class TaskBook:
 
 def _interrupted(conversation: TaskConversation, why: str = GONE) -> dict[str, object]:
     return {"error": why, "unfinished": list(conversation.unfinished)}
+
+
+def _told(data: dict[str, object]) -> str:
+    """A line of a row's history: a text, or what a tool of a sub-agent wrote."""
+    value = data.get("value")
+    if isinstance(value, dict):
+        return " ".join(str(value[key]) for key in ("gate", "action", "status", "command", "summary") if value.get(key))
+    return str(data.get("text", ""))
 
 
 def _attempt_lines(journal: RunJournal, run: Run) -> list[TaskLine]:

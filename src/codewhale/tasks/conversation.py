@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+import msgspec
 from msgspec import Struct, field
 
 from codewhale.journal.model import RunState
@@ -14,6 +15,7 @@ from codewhale.protocol.events import (
     ChildOpened,
     Envelope,
     FileChanged,
+    GateRecorded,
     JobEnded,
     JobStarted,
     ListChanged,
@@ -30,6 +32,7 @@ from codewhale.session.store import SessionStore
 
 MOST_LINES = 500
 _LINE = 200
+OWN_EVENTS = ("checklist", "gate")  # what is an event of its own beside that
 UPDATES = "task_updates"  # the key of a result's metadata under which a tool writes into its task
 
 
@@ -91,6 +94,9 @@ class TaskConversation(Struct):
                 self._line(at, "agent", f"{event.name} opened: {event.objective}")
             case ChildClosed():
                 self._line(at, "agent", f"{event.name or event.child} {event.status}: {event.summary}")
+            case GateRecorded(gate=gate):
+                self.updates.setdefault("gate", []).append(msgspec.to_builtins(gate))
+                self._line(at, "gate", f"{gate.gate} {gate.status}: {gate.command}")
             case ListChanged(kind="checklist", items=items):
                 self.checklist = tuple(dict(item) for item in items)
 
@@ -100,7 +106,7 @@ class TaskConversation(Struct):
             self._line(at, "failed", f"{event.name}: {event.error or first}")
         written = event.metadata.get(UPDATES)
         for kind, value in written.items() if isinstance(written, dict) else ():
-            if kind != "checklist":
+            if kind not in OWN_EVENTS:
                 self.updates.setdefault(str(kind), []).append(value)
 
     def _line(self, at: str, kind: str, text: str) -> None:

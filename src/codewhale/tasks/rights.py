@@ -47,7 +47,8 @@ def bounded(session: Session, request: TaskRequest) -> TaskSpec:
     """The task as far as the session may go. Raises TaskError that names the field."""
     state = session.state
     mode = _mode(session, request)
-    if not (request.allowed or runs_unasked(session)):
+    tainted = request.by == "model" and state.tainted  # whose words these may be, nobody can tell
+    if not (request.allowed or (runs_unasked(session) and not tainted)):
         if request.auto_approve:
             raise TaskError(
                 "`auto_approve`: what runs unasked is for a person to allow: they approve this very call, or the "

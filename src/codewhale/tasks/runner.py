@@ -6,6 +6,7 @@ import os
 from collections.abc import AsyncIterator, Callable
 from typing import Protocol, TypeVar
 
+import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
@@ -13,13 +14,13 @@ from codewhale.journal.model import JournalError, Lease, LeaseLost, Run, RunJour
 from codewhale.lib import failpoints
 from codewhale.lib.text import fenced
 from codewhale.protocol.errors import CodeWhaleError, SessionBusyError, SessionError
-from codewhale.protocol.events import CallFinished, Envelope, TurnFinished
+from codewhale.protocol.events import CallFinished, Envelope, Event, GateRecorded, TurnFinished
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import CloseSession, Interrupt, OpenSession, SendMessage
 from codewhale.protocol.requests import Op
 from codewhale.protocol.tasks import TASK_KIND
 from codewhale.session.store import SessionStore
-from codewhale.tasks.conversation import UPDATES, ending, read_conversation
+from codewhale.tasks.conversation import OWN_EVENTS, ending, read_conversation
 from codewhale.tasks.model import spec_of
 
 T = TypeVar("T")
@@ -198,15 +199,21 @@ class TaskRunner:
         """The end of the turn; meanwhile what tools write into the task is put there."""
         async for envelope in self._parts.client.events(self.session, -1, owned=True):
             event = envelope.event
-            if isinstance(event, CallFinished) and isinstance(event.metadata.get(UPDATES), dict):
+            if envelope.session != self.session:  # a sub-agent's; what its own log says, the task's history shows
                 await self._write(envelope.session, event)
             if isinstance(event, TurnFinished) and envelope.session == self.session:
                 return event
         raise SessionError("its conversation was closed before its turn had ended")
 
-    async def _write(self, session: str, event: CallFinished) -> None:
-        note = self._parts.journal.ledger.note
-        for kind, value in event.metadata[UPDATES].items():
+    async def _write(self, session: str, event: Event) -> None:
+        """Put what a tool of a sub-agent wrote into the task into its row."""
+        updates: dict[str, object] = {}
+        match event:
+            case GateRecorded(gate=gate, call_id=call):
+                updates = {"gate": msgspec.to_builtins(gate)}
+            case CallFinished(call_id=call, metadata={"task_updates": dict() as written}):
+                updates = {str(kind): value for kind, value in written.items() if kind not in OWN_EVENTS}
+        for kind, value in updates.items():
             with contextlib.suppress(LeaseLost):
-                key = f"{session}:{event.call_id}:{kind}"
-                await asyncio.to_thread(note, self._run.id, str(kind), {"value": value}, key, self.lease)
+                note, key = self._parts.journal.ledger.note, f"{session}:{call}:{kind}"
+                await asyncio.to_thread(note, self._run.id, kind, {"value": value}, key, self.lease)

@@ -4,6 +4,7 @@ from typing import Any
 
 from codewhale.lib.text import one_line
 from codewhale.protocol.tasks import TaskBoard, TaskRecord, TaskView
+from codewhale.session.receipts import receipt_text
 
 _ANSWER = 12_000
 _MOST_LINES = 40
@@ -50,7 +51,13 @@ def record_object(record: TaskRecord) -> dict[str, Any]:
         for value in values:
             lists.setdefault(plural.get(kind, kind), []).extend(value if isinstance(value, list) else [value])
     timeline = [{"timestamp": line.at, "kind": line.kind, "summary": line.text} for line in record.timeline]
-    return {"task": task_object(record.task), "checklist": list(record.checklist), **lists, "timeline": timeline}
+    said = {"task": task_object(record.task), "checklist": list(record.checklist), **lists, "timeline": timeline}
+    receipt = record.receipt
+    if receipt is not None:
+        gates = [{"gate": one.gate.id, "status": one.gate.status, "standing": one.standing} for one in receipt.gates]
+        verified = [one.gate.id for one in receipt.verified]
+        said["receipt"] = {"tree": receipt.tree, "gates": gates, "verified": verified, "claimed": list(receipt.claimed)}
+    return said
 
 
 def board_text(board: TaskBoard) -> str:
@@ -83,6 +90,8 @@ def record_text(record: TaskRecord) -> str:
     lines += [
         f"{line.at[:19].replace('T', ' ')}  {line.kind:<8} {line.text}" for line in record.timeline[-_MOST_LINES:]
     ]
+    lines += [f"artifact: {one_line(str(row.get('name')), 100)}" for row in record.artifacts()]
+    lines += receipt_text(record.receipt).splitlines() if record.receipt is not None else []
     return "\n".join((_row(view), *lines))
 
 

@@ -11,6 +11,7 @@ import msgspec
 from codewhale.lib.jsontext import pretty
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import Corrected, NextCall, ToolError
+from codewhale.protocol.marks import inert
 from codewhale.protocol.ports import Asker
 from codewhale.protocol.tools import CallContext, Effect, Origin, PathSubject, Subject, ToolResult, UrlSubject
 from codewhale.rlm.model import BATCH, CONTENT_CHARS, MOST_DEPTH, MOST_QUERIES, PROMPT_CHARS, SESSIONS, RoundOutput
@@ -143,8 +144,8 @@ class RlmTools:
         source = session.source
         preview = source.head.decode("utf-8", "replace")[:500]
         row = {"name": name, "id": session.id, "length": source.bytes, "type": source.kind, "preview_500": preview}
-        text = pretty({**row, "sha256": source.sha256, **({} if confined else {"unconfined": True})})
-        return ToolResult(text, metadata={"rlm": session.id}, origin=_origin(session))
+        row |= {"sha256": source.sha256, **({} if confined else {"unconfined": True})}
+        return ToolResult(_written(session, row), metadata={"rlm": session.id}, origin=_origin(session))
 
     @tool("rlm_eval", effects={Effect.READS})
     async def rlm_eval(self, args: RlmEval, call: CallContext) -> ToolResult:
@@ -166,7 +167,7 @@ class RlmTools:
             "child_prompt_cache_hit_tokens": counts.cache_hit,
             "child_prompt_cache_miss_tokens": counts.cache_miss,
         }
-        return ToolResult(pretty(row), metadata=metadata, origin=_origin(session))
+        return ToolResult(_written(session, row), metadata=metadata, origin=_origin(session))
 
     @tool("rlm_configure", effects={Effect.READS})
     async def rlm_configure(self, args: RlmConfigure, call: CallContext) -> ToolResult:
@@ -366,6 +367,22 @@ def _coverage(session: RecursiveSession) -> dict[str, Any]:
         "percent": round(100 * seen / size, 2) if size else 100.0,
         "gaps": gaps,
     }
+
+
+def _written(session: RecursiveSession, row: dict[str, Any]) -> str:
+    """A result; what others wrote begins and ends nothing in it."""
+    return pretty(_inert(row) if session.source.kind == _WEB else row)
+
+
+def _inert(value: Any) -> Any:
+    match value:
+        case str():
+            return inert(value)
+        case dict():
+            return {key: _inert(one) for key, one in value.items()}
+        case list() | tuple():
+            return [_inert(one) for one in value]
+    return value
 
 
 def _origin(session: RecursiveSession) -> Origin:

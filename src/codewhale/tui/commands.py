@@ -33,6 +33,7 @@ COMMANDS: dict[str, str] = {
     "/restore": "restore",
     "/rewind": "rewind",
     "/sessions": "sessions",
+    "/task": "tasks",
     "/tools": "tools",
     "/undo": "undo",
     "/yolo": "yolo",
@@ -42,12 +43,13 @@ _TAKE_A_WORD = frozenset({"/connect", "/login", "/diff", "/undo", "/restore", "/
 QUIT = ("/quit", "/exit")
 # What belongs together in a list of commands, in this order; what is not here stands in the last group.
 GROUPS: dict[str, str] = {
-    "session": "/new /clear /sessions /resume /rename /fork /export /queue /jobs /agents /memory /status /quit /exit",
+    "session": "/new /clear /sessions /resume /rename /fork /export /queue /jobs /agents /task /memory /status /quit "
+    "/exit",
     "changes": "/diff /undo /restore /rewind /retry /review",
     "model": "/model /models /provider /providers /connect /login /doctor /effort",
     "context": "/context /compact /cost /tokens /cache /budget /relay /batonpass /接力",
     "safety": "/mode /plan /yolo /approval /permissions /network /trust /add-dir",
-    "project": "/init /remember /rules /search /skill /skills /tools /hooks",
+    "project": "/init /remember /rules /search /skill /skills /tools /mcp /hooks",
     "interface": "/help /keys /theme /config /voice",
     "other": "",
 }

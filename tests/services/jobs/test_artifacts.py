@@ -9,6 +9,7 @@ from codewhale.protocol.tools import ToolResult
 from codewhale.services.jobs.artifacts import HEAD, TAIL, LogArchive, clean
 from codewhale.services.jobs.log import JobLog, LogFolder
 from support.jobs import SECRET, Rig
+from support.patience import HANG
 from support.running import eventually
 
 
@@ -38,7 +39,7 @@ async def test_a_result_that_left_something_out_gets_the_handle(tmp_path: Path) 
     artifacts = ArtifactStore(str(tmp_path / "artifacts"))
     keeper = LogArchive(rig.jobs, artifacts, lambda session: redact)
     job = await rig.start(f"seq 1 20000; echo {SECRET}")
-    reading = await rig.jobs.wait("one", job, 10)
+    reading = await rig.jobs.wait("one", job, HANG)
     result = await keeper.with_whole("one", reading, ToolResult("short"))
     assert result.content.startswith("short\n[all ") and result.metadata["log_artifact_id"] in result.content
     kept = artifacts.get(result.metadata["log_artifact_sha256"])
@@ -63,7 +64,7 @@ async def test_a_full_disk_leaves_the_result_as_it_is(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     keeper = LogArchive(rig.jobs, ArtifactStore(str(tmp_path / "file" / "artifacts")), lambda session: redact)
     job = await rig.start("seq 1 20000")
-    reading = await rig.jobs.wait("one", job, 10)
+    reading = await rig.jobs.wait("one", job, HANG)
     assert await keeper.keep("one", job) is None
     assert await keeper.with_whole("one", reading, ToolResult("x")) == ToolResult("x")
     with pytest.raises(KeyError):

@@ -184,7 +184,7 @@ async def test_fifty_jobs_at_once(rig: Rig) -> None:
 
 async def test_g4_a_flood_from_a_job_stays_small(rig: Rig) -> None:
     job = await rig.start("head -c 100000000 /dev/zero | tr '\\0' 'a'")
-    reading = await rig.jobs.wait("one", job, 20)
+    reading = await rig.jobs.wait("one", job, HANG)
     assert reading.job.stdout_total == 100_000_000 and len(reading.stdout) < 31_000
     told = sum(len(event.text) for event in rig.events(JobOutput) if isinstance(event, JobOutput))
     assert told < 1_000_000

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from codewhale.process.command import SandboxProfile
 from codewhale.services.testruns.gates import ProjectGate, find_gates, run_gates
-from support.patience import Moment
+from support.patience import HANG
 
 FREE = SandboxProfile("none")
 
@@ -40,29 +40,31 @@ async def test_each_kind_of_project_brings_its_gates(git_workspace: Path) -> Non
 
 async def test_an_asked_for_profile_that_does_not_apply_is_skipped_with_a_reason(workspace: Path) -> None:
     for profile in ("rust", "node", "python", "go"):
-        (result,) = await run_gates(await find_gates(str(workspace), profile, False, 200), 30, str(workspace), FREE)
+        (result,) = await run_gates(await find_gates(str(workspace), profile, False, 200), HANG, str(workspace), FREE)
         assert result.status == "skipped" and result.skipped_reason
 
 
 async def test_python_syntax_names_file_and_line(workspace: Path) -> None:
     (workspace / "good.py").write_text("x = 1\n")
     (workspace / "bad.py").write_text("x = 1\ny = (\n")
-    (result,) = await run_gates(await find_gates(str(workspace), "python", False, 200), 30, str(workspace), FREE)
+    (result,) = await run_gates(await find_gates(str(workspace), "python", False, 200), HANG, str(workspace), FREE)
     assert result.status == "failed" and "bad.py:2:" in result.stdout and "good.py" not in result.stdout
     assert result.command == "ast.parse of 2 of 2 Python files"
 
 
 async def test_git_diff_check_sees_bad_whitespace(git_workspace: Path) -> None:
     (git_workspace / "README.md").write_text("trailing  \n")
-    (result,) = await run_gates(await find_gates(str(git_workspace), "auto", False, 200), 30, str(git_workspace), FREE)
+    (result,) = await run_gates(
+        await find_gates(str(git_workspace), "auto", False, 200), HANG, str(git_workspace), FREE
+    )
     assert (result.name, result.status) == ("git-diff-check", "failed") and "README.md:1" in result.stdout
 
 
 async def test_gates_run_side_by_side_and_come_back_sorted(workspace: Path) -> None:
-    began = Moment()
-    gates = [shell(workspace, name, f"sleep 0.4; echo {name}") for name in "dbca"]
-    results = await run_gates(gates, 30, str(workspace), FREE)
-    assert [result.name for result in results] == list("abcd") and not began.hung
+    others = "until [ -e a -a -e b -a -e c -a -e d ]; do sleep 0.01; done"
+    gates = [shell(workspace, name, f"touch {name}; {others}; echo {name}") for name in "dbca"]
+    results = await run_gates(gates, HANG, str(workspace), FREE)
+    assert [result.name for result in results] == list("abcd")
     assert [result.stdout for result in results] == ["a\n", "b\n", "c\n", "d\n"]
 
 

@@ -16,6 +16,7 @@ from codewhale.protocol.tools import Origin
 from codewhale.services.web.dialler import Dialler, WebRequest
 from codewhale.services.web.pages import WebPage, WebPages, decoded
 from codewhale.testing import harness
+from support.patience import HANG
 from support.scenes import results
 from support.webserver import WebServer, html
 
@@ -73,7 +74,7 @@ async def test_what_a_page_hides_is_not_read_and_what_is_not_seen_is_shown() -> 
 )
 async def test_a_page_that_is_made_to_be_hard_ends(page: str) -> None:
     async with WebServer({"/": html(page)}) as site:
-        request = WebRequest(f"{SITE}/", most=10 << 20, seconds=30)
+        request = WebRequest(f"{SITE}/", most=10 << 20, seconds=HANG)
         try:
             assert len((await WebPages(site.dialler()).page(request)).text) < 3_000_000
         except ToolError as error:

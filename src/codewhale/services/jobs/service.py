@@ -6,6 +6,8 @@ import contextlib
 import os
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 
+from msgspec.structs import replace
+
 from codewhale.lib.beneath import PathRefused, Root
 from codewhale.lib.clock import Clock, SystemClock
 from codewhale.lib.text import one_line
@@ -32,15 +34,22 @@ Past = Callable[[str], Iterable[JobStarted]]
 
 class ShellJobs:
     """All jobs of all sessions. `listener(session, event)` hears of background jobs: started, output, ended. Their
-    whole output is kept in `folder`; `past(session)` are the jobs that ran when an earlier process was gone."""
+    whole output is kept in `folder`; `past(session)` are the jobs that ran when an earlier process was gone, and
+    `task_of(session)` is the durable task that a session works for."""
 
     def __init__(
-        self, listener: Listener, clock: Clock | None = None, folder: str = "", past: Past = lambda session: ()
+        self,
+        listener: Listener,
+        clock: Clock | None = None,
+        folder: str = "",
+        past: Past = lambda session: (),
+        task_of: Callable[[str], str] = lambda session: "",
     ) -> None:
         self._listener = listener
         self._clock = clock or SystemClock()
         self._shelf = LogFolder(folder or os.environ.get("TMPDIR", "/tmp"))
         self._past = past
+        self._task_of = task_of
         self._jobs: dict[str, Job] = {}
         self._closed = False
 
@@ -52,6 +61,7 @@ class ShellJobs:
             why = "the session is closing" if self._closed else f"{running} jobs run already, the most there may be"
             raise ToolError("execution_failed", f"Nothing was started: {why}.")
         _room_for_files(running)
+        spec = spec if spec.task_id else replace(spec, task_id=self._task_of(session))
         job = Job(session, spec, JobLog(self._shelf), self._clock, self._listener)
         child = await start(_launch(spec), job.output)
         self._jobs[job.id] = job
