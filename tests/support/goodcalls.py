@@ -46,6 +46,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "memory_get": {"id": "1a2b3c4d"},
     "memory_search": {"query": "tabs"},
     "note": {"content": "n"},
+    "github_issue_context": {"number": 12, "repo": "a/q"},
+    "github_pr_context": {"number": 12, "repo": "a/q"},
     "handle_read": {"handle": "notes/final_0", "count": True},
     "project_map": {},
     "read_file": {"path": "a.txt"},
