@@ -25,12 +25,15 @@ from support.scenes import only, results, watching
 
 # What plan mode does with each tool; a new tool needs a row.
 CHANGES = {
+    "speech", "task_cancel", "task_create",
     *(f"automation_{name}" for name in ("create", "delete", "pause", "resume", "run", "update")),
     "apply_patch", "edit_file", "exec_shell", "exec_shell_cancel", "exec_shell_interact", "fim_edit", "note",
     "revert_turn", "run_tests", "run_verifiers", "task_gate_run", "task_shell_start", "write_file",
 }  # fmt: skip
 LOOKS = {
     "agent_close", "agent_eval", "agent_open", "automation_list", "automation_read",
+    "list_mcp_resource_templates", "list_mcp_resources", "mcp_get_prompt", "mcp_read_resource", "task_list",
+    "task_read",
     "checklist_add", "checklist_list", "checklist_update", "checklist_write", "code_history", "code_symbols",
     "codebase_search", "diagnostics", "exec_shell_wait", "file_search", "git_blame", "git_diff", "git_log",
     "fetch_url", "git_show", "git_status", "grep_files",
@@ -58,9 +61,11 @@ def test_h1_every_tool_has_its_row() -> None:
 async def test_h1_in_plan_mode_no_tool_changes_anything(authority: Authority, home: Path, tmp_path: Path) -> None:
     repo = make_repo(tmp_path / "repo", {"a.txt": "one\n", "Makefile": "test:\n\ttouch PWNED\n"})
     before = tree(repo)
-    names = sorted((CHANGES | LOOKS) - {"request_user_input", "update_plan"})
+    served = {name for name in LOOKS if "mcp_" in name}  # where no server is connected they are not there
+    names = sorted((CHANGES | LOOKS) - {"request_user_input", "update_plan"} - served)
     calls = [call(name, **GOOD[name]) for name in names]
-    found = await played(home, repo, *calls, mode=Mode.PLAN, authority=authority)
+    found = list(await played(home, repo, *calls[:40], mode=Mode.PLAN, authority=authority))
+    found += await played(home, repo, *calls[40:], mode=Mode.PLAN, authority=authority)
     refused = {result.name for result in found if result.error in ("permission_denied", "not_available")}
     assert refused == CHANGES
     assert tree(repo) == before

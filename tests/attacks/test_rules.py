@@ -203,6 +203,8 @@ async def test_h5_a_folder_in_a_call_is_not_where_the_sandbox_begins(mode: Mode,
 # What becomes of a call of each tool: reading, writing in the workspace, running a program. A new tool needs a row.
 READS = {
     "agent_close", "agent_eval", "agent_open", "automation_list", "automation_read",
+    "list_mcp_resource_templates", "list_mcp_resources", "mcp_get_prompt", "mcp_read_resource", "task_list",
+    "task_read",
     "checklist_add", "checklist_list", "checklist_update", "checklist_write", "code_history", "code_symbols",
     "codebase_search", "diagnostics", "exec_shell_wait", "file_search", "git_blame", "git_diff", "git_log",
     "fetch_url", "git_show", "git_status", "grep_files",
@@ -212,10 +214,19 @@ READS = {
     "tool_search_tool_bm25", "web_run", "web_search",
     "tool_search_tool_regex", "update_plan", "validate_data",
 }  # fmt: skip
-WRITES = {"apply_patch", "edit_file", "note", "write_file"}
+WRITES = {"apply_patch", "edit_file", "note", "speech", "write_file"}
 SHOWS_FIRST = {"fim_edit", "revert_turn"}
 AUTOMATIONS = {f"automation_{name}" for name in ("create", "delete", "pause", "resume", "run", "update")}
-RUNS = {*AUTOMATIONS, "exec_shell", "run_tests", "run_verifiers", "task_gate_run", "task_shell_start"}
+RUNS = {
+    *AUTOMATIONS,
+    "task_cancel",
+    "task_create",
+    "exec_shell",
+    "run_tests",
+    "run_verifiers",
+    "task_gate_run",
+    "task_shell_start",
+}
 OPENS = {"tool_agent"}
 JOBS = {"exec_shell_cancel", "exec_shell_interact"}
 TABLE = {

@@ -1,5 +1,6 @@
 """`codewhale tasks` and `codewhale work` as programs: what is queued by one process is run, and survived, by others."""
 
+import asyncio
 import json
 import signal
 import subprocess
@@ -11,11 +12,15 @@ from typing import Any
 
 import pytest
 
+from codewhale.cli.tui import _Engine
+from codewhale.protocol.modes import Authority
+from codewhale.protocol.ops import OpenSession
+from codewhale.protocol.tasks import AddTask, GetTask, ListTasks
 from support.patience import HANG
 from support.program import codewhale_program, environment
 from support.taskserver import TaskServer, call, serving
 
-LEASE = "[tasks]\nlease_seconds = 1.0\n"
+LEASE = "[tasks]\nlease_seconds = 3.0\n"
 TURNS = {
     "Build": [call("write_file", path="built.txt", content="once\n"), {"text": "Built it."}],
     "Sleep": [call("write_file", path="slept.txt", content="once\n"), {"text": "never", "hold": "sleep"}],
@@ -123,11 +128,11 @@ def test_a_killed_worker_leaves_its_task_to_a_person_or_to_the_next(place: Path,
     other = worker(place)
     try:
         found = until(place, goes_on, "completed")["task"]
-        assert (found["attempt"], found["result"]) == (2, "Done.")
+        assert found["attempt"] >= 2 and found["result"] == "Done."
         assert shown(place, waits)["task"]["status"] == "interrupted"
         assert json.loads(run(place, "tasks", "list", "--json").stdout)["notice"] == ""
         assert run(place, "tasks", "resume", waits).returncode == 0
-        assert until(place, waits, "completed")["task"]["attempt"] == 2
+        assert until(place, waits, "completed")["task"]["attempt"] >= 2
         assert add(place, "Build again")
     finally:
         other.send_signal(signal.SIGTERM)
@@ -141,12 +146,12 @@ def test_a_worker_that_was_stopped_for_three_lease_times_writes_nothing_more(pla
     try:
         wait_for(lambda: server._played.get("Stop") == 2)
         stopped.send_signal(signal.SIGSTOP)
-        time.sleep(3.0)  # three times the lease
+        time.sleep(9.0)  # three times the lease
         other = worker(place, "--once")
         said = other.communicate(timeout=HANG)[1]
         assert other.returncode == 0 and f"{task} is over" in said
         before = shown(place, task)
-        assert (before["task"]["status"], before["task"]["attempt"]) == ("completed", 2)
+        assert before["task"]["status"] == "completed" and before["task"]["attempt"] >= 2
         stopped.send_signal(signal.SIGCONT)
         server.go_on("stop")  # it is answered with a call that would write
         stopped.send_signal(signal.SIGTERM)
@@ -163,3 +168,16 @@ def wait_for(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < ends
         time.sleep(0.1)
+
+
+async def test_an_open_interface_works_at_tasks(place: Path) -> None:
+    opening = OpenSession(str(place / "work"), authority=Authority.PERSON)
+    async with _Engine(str(place / "state"), opening, {}, []).connect() as client:
+        view = await client.submit(AddTask(await client.submit(opening), "Build it by hand"))
+        async with asyncio.timeout(HANG):
+            while True:
+                record = await client.query(GetTask(view.id))
+                if record.task.status == "completed":
+                    break
+                await asyncio.sleep(0.1)
+        assert (await client.query(ListTasks())).workers[0].startswith("terminal")

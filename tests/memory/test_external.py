@@ -241,7 +241,7 @@ async def test_the_layer_shows_what_is_attached_and_what_is_wrong_with_it(
     await sources.attach(place, "mcp://aleph/corpus")
     row = layer.row(place, "")
     assert (row.name, row.items, row.bytes, row.place, row.faults) == ("aleph-external", 2, 8, "not sent", 0)
-    assert "reads no server" in row.note and "rlm_open" in row.note and layer.text(place, 1000) == ""
+    assert "an MCP server that offers it" in row.note and "rlm_open" in row.note and layer.text(place, 1000) == ""
     assert [item.id for item in layer.items(place, "")] == ["corpus", "data"]
     assert str(data) in layer.provenance(place, "", "data") and layer.provenance(place, "", "x") == ""
     os.utime(data / "a.txt")

@@ -10,6 +10,7 @@ from codewhale.app.routes import build_provider
 from codewhale.models.dialects.base import Provider, ProviderSettings
 from codewhale.models.probe import FINDINGS, MAX_OUTPUT, Probe, probe
 from codewhale.models.scripted import ScriptedProvider
+from support.patience import HANG
 from support.wire import Reply, Wire, answer
 
 WEATHER = {"name": "get_weather", "arguments": {"city": "Paris"}}
@@ -118,7 +119,7 @@ async def test_an_answer_in_one_piece_was_held_back_unless_it_was_quick() -> Non
     found, _ = await over_the_wire(Reply([answer(200, whole)]), slow=0.0)
     assert answers(found)["streams"] == "no"
     assert answers(found)["cache_telemetry"] == "no"
-    found, _ = await over_the_wire(Reply([answer(200, whole)]))
+    found, _ = await over_the_wire(Reply([answer(200, whole)]), slow=HANG)
     assert answers(found)["streams"] == "unknown"
 
 
@@ -126,4 +127,4 @@ async def test_an_answer_in_one_piece_was_held_back_unless_it_was_quick() -> Non
 async def test_what_would_be_sent_again_later_is_given_up(status: int) -> None:
     found, wire = await over_the_wire(Reply([answer(status, b'{"error":{"message":"busy"}}')]))
     assert "busy" in found.error
-    assert len(wire.requests) == 1 and found.seconds < 5
+    assert len(wire.requests) == 1

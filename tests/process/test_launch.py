@@ -116,7 +116,7 @@ async def test_what_no_sandbox_can_hold_is_refused(tmp_path: Path) -> None:
 async def test_timeout_says_so_and_keeps_the_output(tmp_path: Path, supervised: bool) -> None:
     done = await run(shell("echo before; sleep 600", tmp_path, seconds=0.3, supervised=supervised))
     assert done.timed_out and not done.killed
-    assert done.stdout == b"before\n" and done.seconds < 2.5
+    assert done.stdout == b"before\n"
 
 
 async def test_g1_timeout_kills_the_whole_tree(tmp_path: Path) -> None:

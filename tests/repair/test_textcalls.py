@@ -60,11 +60,11 @@ def test_calls_that_are_quoted_or_have_words_behind_them_are_left_alone(samples:
         assert found is None or (found.form == "ending" and sample.id.split("/")[1] in ENDING), sample.text
 
 
-@pytest.mark.parametrize("lead", LEADS["words"])
-def test_the_words_before_a_call_decide_nothing(lead: str) -> None:
-    for name in ("hermes", "dsml", "qwen-coder", "kimi"):
+@pytest.mark.parametrize("name", ["hermes", "dsml", "qwen-coder", "kimi"])
+def test_the_words_before_a_call_decide_nothing(name: str) -> None:
+    for lead in LEADS["words"]:
         found = REPAIR.find_calls(lead + STANDING[name]([READ]))
-        assert found is not None and (found.form, found.before) == ("ending", lead), name
+        assert found is not None and (found.form, found.before) == ("ending", lead), lead
 
 
 @pytest.mark.parametrize("lead", LEADS["quoting"])

@@ -9,7 +9,7 @@ import pytest
 from codewhale.protocol.events import ApprovalAsked, QuestionAsked, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, RunCommand, SendMessage
-from codewhale.protocol.views import ListServers
+from codewhale.protocol.views import ListCommands, ListServers
 from codewhale.testing import Harness, harness
 from support.mcpworld import McpWorld
 from support.scenes import answered, only, results
@@ -189,3 +189,23 @@ async def test_it_sees_its_own_environment_and_may_ask_the_person(world: McpWorl
                 break
         row = await listed(stage, session)
     assert row.error == ""
+
+
+async def test_a_prompt_is_a_command_and_a_resource_a_source(world: McpWorld) -> None:
+    await known(world)
+    async with harness(world.home, world.work, [DONE, DONE]) as stage:
+        session = await stage.open(authority=Authority.PERSON)
+        names = [row.name for row in await stage.client.query(ListCommands(session))]
+        missing = await stage.client.submit(RunCommand(session, "/mcp_notes_summary"))
+        attached = await stage.client.submit(RunCommand(session, "/context attach notes://all as notes"))
+        assert "/mcp_notes_summary" in names and "style is missing" in missing.text and attached.ok, attached.text
+        stream = stage.client.events(session, from_seq=-1)
+        sent = await stage.client.submit(RunCommand(session, "/mcp_notes_summary short"))
+        assert sent.ok and sent.turn, sent.text
+        async for envelope in stream:
+            if isinstance(envelope.event, TurnFinished):
+                break
+        body = stage.provider.requests[-1].decode()
+        assert "Summarise all notes in a short style." in body and "mcp_result server" in body
+        assert "notes: resource" in body and "notes://all" in body and "read by mcp_read_resource" in body
+        assert stage.app.parts.engine.session(session).state.tainted, "what the prompt says is text of others"

@@ -55,7 +55,8 @@ async def test_a_scope_holds_at_dispatch_and_in_search(role: str, home: Path, gi
     (git_workspace / "a.txt").write_text("one\n")
     model = Model()
     searches = [(SEARCH, {"query": f"^{name}$"}) for name in CATALOG.names()]
-    model.tasks["Work through"] = [[*searches], [(name, GOOD[name]) for name in CATALOG.names()]]
+    calls = [(name, GOOD[name]) for name in CATALOG.names()]
+    model.tasks["Work through"] = [searches[:40], searches[40:], calls[:40], calls[40:]]  # 64 are the most of an answer
     async with harness(home, git_workspace, model, facts=FACTS) as here:
         session = await here.open(authority=Authority.AUTO, model="deepseek-v4-pro")
         await here.turn(model.ask(("agent_open", opening(role, "Work through"))), session)

@@ -365,7 +365,7 @@ async def test_an_address_is_kept_and_its_row_says_that_nothing_reads_it(home: P
         listed = await command(stage, session, "/context sources")
         copied = await command(stage, session, f"/context export corpus {workspace}/copies")
         events = await stage.turn("Go", session)
-    assert "mcp://aleph/corpus/2024" in listed[1] and "this version reads no server" in listed[1]
+    assert "mcp://aleph/corpus/2024" in listed[1] and "an MCP server that offers it reads it" in listed[1]
     assert not copied[0] and not (workspace / "copies").exists() and not news(events)
 
 

@@ -68,8 +68,9 @@ async def test_what_was_streamed_is_what_is_recorded(facts: dict[str, bool], hom
         return {"text": TEXTS[int(number.removeprefix("sample-"))] if first else "Done."}
 
     wrong = []
+    part = slice(facts["text_calls"], None, 2) if facts else slice(None)  # what a model says of itself halves the texts
     async with harness(home, workspace, answer, facts=facts) as stage:  # type: ignore[arg-type]
-        for number in range(len(TEXTS)):
+        for number in range(len(TEXTS))[part]:
             session = await stage.open(mode=Mode.PLAN)
             events = await stage.turn(f"Look at sample-{number} now.", session)
             assert only(events, TurnFinished)

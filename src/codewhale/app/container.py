@@ -143,6 +143,7 @@ class Container:
         self.closers.callback(self.tasking.close)
         self.web = WebParts(config, place.environ, self.closers)
         self.mcp = McpParts(place, os.path.expanduser(config.section("mcp_config_path", str)), self._mcp_ports())
+        self.memory.serves = self.mcp.serves
         self.hooking = Hooking(config.get("hooks"), lambda: self.services.hooks)
         self.toolbox = Toolbox(self.catalog, partial(tool_family, self), self.changed_files, lambda: self.repair)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from codewhale.app.client import EngineClient
 from codewhale.app.container import Container
+from codewhale.commands.base import OwnCommands
 from codewhale.protocol.events import CallFinished, MessageAdded
 from codewhale.protocol.tools import UrlSubject
 from codewhale.session.standing import of_conversation
@@ -240,7 +241,7 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         ),
         "effort": lambda: EffortCommand(control),
         "export": lambda: ExportCommand(client.work.export),
-        "files": lambda: FileCommands(app.place.home, services.trust, control, client.submit),
+        "files": lambda: _from_elsewhere(client, FileCommands(app.place.home, services.trust, control, client.submit)),
         "help": lambda: HelpCommand(client.commands.specs),
         "hooks": lambda: HooksCommand(app.hooking),
         "init": InitCommand,
@@ -264,6 +265,15 @@ def command_families(client: EngineClient) -> dict[str, Callable[[], object]]:
         "memory": lambda: _memory(client),
         **_guiding(app),
     }
+
+
+def _from_elsewhere(client: EngineClient, files: OwnCommands) -> object:
+    """The commands of files, and those that servers make, where any is named."""
+    if client.parts.mcp.at() is None:
+        return files
+    from codewhale.commands.mcp import PromptCommands
+
+    return PromptCommands(files, client.parts.mcp.at, client.submit)
 
 
 def _mcp(app: Container) -> object:

@@ -115,6 +115,19 @@ class McpParts:
         when = "" if known is None else f" of {known.at[:10]}"
         return f"as its server said last time{when}; it is started when this is called"
 
+    def serves(self, address: str) -> str:
+        """The name of a server that offers the resource at an address, or a pattern that it fits; "" for none."""
+        calls = self.at()
+        if calls is None:
+            return ""
+        for name in calls.service.usable():
+            known = calls.service.offered(name)
+            for one in () if known is None else known.offer.resources:
+                pattern = one.uri.partition("{")[0] if one.template else ""
+                if one.uri == address or (len(pattern) > 1 and address.startswith(pattern)):
+                    return name
+        return ""
+
     def served(self, workspace: str, yolo: bool) -> ServedTools:
         """The tools of servers that join the array of a session that is opened now, from what they said last time:
         those that are always loaded, and in yolo mode all, those first."""

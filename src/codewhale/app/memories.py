@@ -41,6 +41,7 @@ class MemoryParts:
         self._clock = clock
         self.hide = redacted
         self._sources = sources
+        self.serves: Callable[[str], str] = lambda address: ""
         self._reads: SourceReads | None = None
 
     def any_there(self) -> bool:
@@ -73,7 +74,9 @@ class MemoryParts:
     def sources(self) -> "Sources":
         from codewhale.app.sourcing import open_sources
 
-        return open_sources(self._home, self.places, self._clock)
+        sources = open_sources(self._home, self.places, self._clock)
+        sources.serves = self.serves
+        return sources
 
     def any_sources(self) -> bool:
         return os.path.exists(os.path.join(self._home, "memory", "sources.json"))

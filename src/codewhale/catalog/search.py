@@ -23,6 +23,12 @@ USES_FILE = Path(__file__).with_name("uses.json")
 _K1, _B = 1.2, 0.2
 _WEIGHTS = {"name": 3.0, "description": 1.6, "use": 1.6, "argument": 1.0, "note": 0.6}
 _KINDRED = 0.8
+# What the tools of a source count for that the need names: who says Slack means it.
+# Who asks which there are wants a list of them.
+_QUESTION, _ASKED = re.compile(r"\s*(?:what|which|who)\b", re.IGNORECASE), 2.0
+_NAMED, _LEAST = 4.0, 0.01
+# The same for the words that half of a source's tools hold: who says mail means the tools for mail.
+_TOPIC, _HALF = 2.0, 0.5
 _STOP = frozenset(
     """a about again all already am an and another any anything are as at be been but by can could did do does each else
     every for from get go got had has have here how i if in into is it its just let like may me might mine must my need
@@ -30,6 +36,7 @@ _STOP = frozenset(
     than that the their them then there these they thing things this those to too tool two up us use using very want was
     we were what when where which while who whom whose why will with would yet you your""".split()
 )
+_WHOLE_WORD = re.compile(r"(?<![A-Za-z])[A-Za-z]{1,3}\d(?![A-Za-z0-9])|[A-Za-z0-9]{2,}")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 # All tools together are searched for no longer than this.
 _REGEX_SECONDS = 0.5
@@ -49,6 +56,9 @@ class ToolIndex:
         self._mean = sum(self._lengths.values()) / max(1, len(self._lengths)) or 1.0
         holders = Counter(term for counts in self._counts.values() for term in counts)
         self._idf = {term: self._rarity(count) for term, count in holders.items()}
+        self._sources = {name: frozenset(_source_words(row)) for name, row in self._rows.items() if row.source}
+        self._sources_words = frozenset().union(*self._sources.values())
+        self._topics = self._spread()
         self._groups: dict[frozenset[str], dict[str, float]] = {}
         self._postings: dict[str, list[str]] = {}
         for name, counts in self._counts.items():
@@ -58,14 +68,43 @@ class ToolIndex:
     def words(self, query: str, count: int) -> list[tuple[str, float]]:
         """The tools most like a description of what is needed, best first, with their scores."""
         scores: dict[str, float] = {}
-        for term, times in Counter(stems(query[:2000])).items():
+        # A source's name is no word of what is needed: it says whose tools are meant, however it is written (GitHub).
+        spoken = frozenset(stem(word.lower()) for word in _WHOLE_WORD.findall(query[:2000]))
+        rest = _WHOLE_WORD.sub(
+            lambda word: "" if stem(word[0].lower()) in self._sources_words else word[0], query[:2000]
+        )
+        terms = Counter(stems(rest))
+        more = Counter(word for word in spoken - self._sources_words if word in kindred())
+        for term, times in (terms | more).items():
             gains = self._gains(term)
             for group in kindred().get(term, ()):
                 gains = _higher(gains, self._group_gains(group))
             for name, gain in gains.items():
                 scores[name] = scores.get(name, 0.0) + times * gain
+        if _QUESTION.match(query):
+            for name in self._postings.get("list", ()):
+                if name in scores and self._rows[name].source:
+                    scores[name] += _ASKED
+        meant = spoken | {kin for word in (*terms, *more) for group in kindred().get(word, ()) for kin in group}
+        for name, words in self._sources.items():
+            if words <= spoken:
+                scores[name] = scores.get(name, _LEAST) * _NAMED
+            elif name in scores and self._topics[self._rows[name].source] & meant:
+                scores[name] *= _TOPIC
         ranked = sorted(scores.items(), key=lambda row: (-row[1], row[0]))
         return [(name, round(score, 3)) for name, score in ranked[:count]]
+
+    def _spread(self) -> dict[str, frozenset[str]]:
+        """The words that at least half of the tools of a source hold, and few of the other sources'."""
+        tools: dict[str, list[str]] = {}
+        for name in self._sources:
+            tools.setdefault(self._rows[name].source, []).append(name)
+        found = {}
+        for source, names in tools.items():
+            counts = Counter(term for name in names for term in self._counts[name])
+            found[source] = {term for term, count in counts.items() if count >= _HALF * len(names) and len(names) > 2}
+        common = Counter(term for terms in found.values() for term in terms)
+        return {source: frozenset(term for term in terms if common[term] <= 2) for source, terms in found.items()}
 
     def _gains(self, term: str, idf: float | None = None) -> dict[str, float]:
         """What a term counts for each tool that holds it, as rare as it is or as `idf` says."""
@@ -122,6 +161,11 @@ class ToolIndex:
         """Name to searched text, in blocks: one search tells of most that nothing in them matches."""
         texts = [(name, f"{name}\n{_text(row)}") for name, row in self._rows.items()]
         return [dict(texts[at : at + _BLOCK]) for at in range(0, len(texts), _BLOCK)]
+
+
+def _source_words(row: ToolSpec) -> list[str]:
+    """The words of the name of what brought a tool."""
+    return [stem(word.lower()) for word in _WHOLE_WORD.findall(row.source.rpartition(":")[2])]
 
 
 def _left(until: float) -> float:

@@ -2,14 +2,18 @@
 
 import asyncio
 import shlex
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 
-from codewhale.commands.base import CommandContext, command, misuse
+from codewhale.commands.base import CommandContext, OwnCommand, OwnCommands, command, misuse
 from codewhale.lib.text import fenced, one_line, sanitise
 from codewhale.mcp.admin import McpAdmin, describe, shown
+from codewhale.mcp.calls import McpCalls
+from codewhale.mcp.rows import bounded, wire_name
+from codewhale.mcp.terms import OfferedPrompt
 from codewhale.mcp.typed import typed_entry
-from codewhale.protocol.errors import ConfigError
-from codewhale.protocol.ops import CommandOutput
+from codewhale.protocol.errors import CodeWhaleError, ConfigError, ToolError
+from codewhale.protocol.ops import CommandOutput, SendMessage
+from codewhale.protocol.requests import Do
 
 _USAGE = "/mcp add [project] NAME COMMAND ARGS..., or /mcp add [project] NAME https://ADDRESS"
 _NONE = "No MCP servers. /mcp add NAME COMMAND ARGS... adds one; /mcp init makes an empty file."
@@ -126,3 +130,65 @@ class McpCommand:
         return CommandOutput(
             f"A token is typed at the shell, where no conversation keeps it: codewhale mcp login {name}"
         )
+
+
+class PromptCommands:
+    """The commands of `files`, and each prompt of a server as one, `/mcp_<server>_<prompt>`: what it says is sent, as
+    somebody else's text. `calls()` are those of the servers, None where none is named."""
+
+    def __init__(self, files: OwnCommands, calls: Callable[[], McpCalls | None], submit: Do) -> None:
+        self._files = files
+        self._calls = calls
+        self._submit = submit
+
+    def specs(self, workspace: str) -> Sequence[OwnCommand]:
+        """All of them, those from files first."""
+        return [*self._files.specs(workspace), *(spec for spec, _, _ in self._prompts())]
+
+    async def run(self, name: str, args: str, context: CommandContext) -> CommandOutput | None:
+        """Send what a prompt says, filled in."""
+        output = await self._files.run(name, args, context)
+        found = next(((server, one) for spec, server, one in self._prompts() if spec.name == name), None)
+        calls = self._calls()
+        if output is not None or found is None or calls is None:
+            return output
+        server, prompt = found
+        try:
+            given = filled(prompt, args)
+            text = (await calls.prompt_text(context.session, server, prompt.name, given)).content
+            said = f"Do what the prompt {prompt.name} of the MCP server {server} says, which I have asked for."
+            await self._submit(SendMessage(context.session, said, context=text))
+        except ToolError as error:
+            return CommandOutput(f"{name} was not sent: {error.message}", ok=False)
+        except (CodeWhaleError, ValueError) as error:
+            return CommandOutput(f"{name} was not sent: {error}", ok=False)
+        return CommandOutput(f"Sent the prompt {one_line(prompt.name, 80)} of {server}.", turn=True)
+
+    def _prompts(self) -> Iterator[tuple[OwnCommand, str, OfferedPrompt]]:
+        calls = self._calls()
+        for server in () if calls is None else calls.service.usable():
+            known = calls.service.offered(server) if calls is not None else None
+            for one in () if known is None else known.offer.prompts:
+                usage = " ".join(f"{name}=" if needed else f"[{name}=]" for name, _, needed in one.arguments)
+                about = f"{bounded(one.description, 120)} (MCP server {server})"
+                name = "/" + wire_name(server, one.name)
+                yield OwnCommand(name, bounded(usage, 60), about, f"MCP server {server}"), server, one
+
+
+def filled(prompt: OfferedPrompt, args: str) -> dict[str, str]:
+    """The arguments of a prompt: NAME=VALUE, and the others in their order. Raises ValueError."""
+    names = [name for name, _, _ in prompt.arguments]
+    given: dict[str, str] = {}
+    for word in shlex.split(args):
+        name, equals, value = word.partition("=")
+        if equals and name in names:
+            given[name] = value
+            continue
+        left = [name for name in names if name not in given]
+        if not left:
+            raise ValueError(f"{one_line(word, 60)} is one argument too many; it takes {', '.join(names) or 'none'}")
+        given[left[0]] = word
+    missing = [name for name, _, needed in prompt.arguments if needed and name not in given]
+    if missing:
+        raise ValueError(f"{missing[0]} is missing; it takes {', '.join(names)}")
+    return given

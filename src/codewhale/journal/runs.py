@@ -90,6 +90,10 @@ class SqliteRuns:
     # ------------------------------------------------------------------ with a lease
 
     def claim(self, kind: str, owner: str, seconds: float) -> tuple[Run, Lease] | None:
+        with self._database.read() as base:  # whoever only looks for work keeps nobody from writing
+            now = self._database.now(base)
+            if not any(base.execute(query, (kind, now)).fetchone() for query in _DUE):
+                return None
         with self._database.write() as base:
             now = self._database.now(base)
             for query in _DUE:

@@ -63,6 +63,13 @@ class McpCalls:
             call, server, name, lambda caller: self.service.prompt(server, name, arguments, caller)
         )
 
+    async def prompt_text(self, session: str, server: str, name: str, arguments: dict[str, str]) -> ToolResult:
+        """The messages of a prompt that the person has asked for. Raises ToolError."""
+        sampling = self.service.server(server).sampling
+        caller = CallAsker(session, self._asker, self._completer, sampling, lambda step: None)
+        outcome = await self.service.prompt(server, name, arguments, caller)
+        return await asyncio.to_thread(self._results.result, outcome, session, server, name)
+
     async def _shown(
         self, call: CallContext, server: str, what: str, ask: Callable[[ServerCaller], Awaitable[CallOutcome]]
     ) -> ToolResult:

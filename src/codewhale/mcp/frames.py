@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec import Struct, field
 
-from codewhale.mcp.terms import CallOutcome, ServerOffer, ServerSpec
+from codewhale.mcp.terms import CallOutcome, LoginOptions, ServerOffer, ServerSpec
 
 MOST_FRAME = 16 << 20
 
@@ -15,10 +15,13 @@ T = TypeVar("T")
 
 
 class Open(Struct, frozen=True, tag=True):
-    """Connect a server, anew where it runs."""
+    """Connect a server, anew where it runs. With `back`, the address that a browser is led back to, a person is there
+    who can log in."""
 
     order: int
     spec: ServerSpec
+    back: str = ""
+    login: LoginOptions = LoginOptions()
 
 
 class Relist(Struct, frozen=True, tag=True):

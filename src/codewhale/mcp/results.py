@@ -11,7 +11,7 @@ from codewhale.lib.text import one_line, scrub_surrogates
 from codewhale.mcp.terms import CallOutcome, Piece
 from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.marks import inert
+from codewhale.protocol.marks import SERVED, inert
 from codewhale.protocol.messages import Image
 from codewhale.protocol.tools import Origin, OutputKept, ToolResult
 
@@ -49,7 +49,7 @@ class ResultMaker:
         left_out = [*outcome.left_out, *made.left_out]
         said = "\n".join(made.lines) or "(nothing)"
         where = f'server="{_quoted(server)}" of="{_quoted(what)}"'
-        text = f"{FOREIGN}\n<mcp_result {where}>\n{inert(scrub_surrogates(said))}\n</mcp_result>"
+        text = f"{FOREIGN}\n{SERVED}{where}>\n{inert(scrub_surrogates(said))}\n</mcp_result>"
         text += "".join(f"\nleft out: {inert(one_line(line, 300))}" for line in left_out)
         if outcome.error:
             text = f"The server answered with an error.\n{text}"

@@ -4,8 +4,8 @@ server. A call that was sent once is never sent again; a server or broker that i
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import AsyncIterator, Callable
+from typing import Any, NamedTuple
 
 from msgspec import structs
 
@@ -24,9 +24,21 @@ from codewhale.mcp.frames import (
     UseOrder,
 )
 from codewhale.mcp.link import ServersLink
-from codewhale.mcp.terms import CallOutcome, ServerCaller, ServerFailed, ServerOffer, ServerSpec, ServerState
+from codewhale.mcp.logins import LoginStore, WayBack
+from codewhale.mcp.terms import (
+    CallOutcome,
+    LoginOptions,
+    ServerCaller,
+    ServerFailed,
+    ServerOffer,
+    ServerSpec,
+    ServerState,
+)
+from codewhale.protocol.errors import ConfigError
 
 CLOSE_SECONDS = 10.0
+LOGIN_SECONDS = 600.0
+NO_OPTIONS = LoginOptions()
 MOST_ASKS = 8  # of one call at once
 _LOOK = 1.0  # how often a call is looked at while a person is asked
 
@@ -70,15 +82,27 @@ class _Known:
         return self.state.state == "ready" and self.link is not None and self.link.alive
 
 
+class _Person(NamedTuple):
+    """Somebody who can log in to a server."""
+
+    visit: Callable[[str], None]
+    way: WayBack
+    options: LoginOptions
+
+
 class McpServers:
     """Implements `Servers`. Nothing is started before the first `open`; `shut` it."""
 
-    def __init__(self) -> None:
+    def __init__(self, logins: LoginStore | None = None) -> None:
+        """`logins` keeps what came of logging in; without it nothing is kept."""
         self.changed: Callable[[str], None] = _nothing
         self._link: ServersLink | None = None
         self._starting = asyncio.Lock()
         self._servers: dict[str, _Known] = {}
         self._turns: dict[int, _Turn] = {}
+        self._logins = logins
+        self._persons: dict[str, _Person] = {}
+        self._asking: set[asyncio.Task[None]] = set()
 
     @property
     def broker(self) -> int:
@@ -99,14 +123,38 @@ class McpServers:
             known.opening.add_done_callback(_heard)
         return await asyncio.shield(known.opening)
 
+    @contextlib.asynccontextmanager
+    async def attended(
+        self, name: str, visit: Callable[[str], None], options: LoginOptions = NO_OPTIONS
+    ) -> AsyncIterator[None]:
+        """While this lasts, a person is there who can log in to a server: `visit(url)` shows their browser where."""
+        async with WayBack(options.port) as way:
+            self._persons[name] = _Person(visit, way, options)
+            try:
+                yield
+            finally:
+                del self._persons[name]
+
+    async def login(
+        self, spec: ServerSpec, visit: Callable[[str], None], options: LoginOptions = NO_OPTIONS
+    ) -> ServerOffer:
+        """Connect with a person there, keep what came of it, and close the server again. Raises ServerFailed."""
+        await self.close(spec.name)
+        async with self.attended(spec.name, visit, options):
+            offer = await self.open(spec)
+        await self.close(spec.name)
+        return offer
+
     async def _open(self, known: _Known) -> ServerOffer:
         spec = known.spec
         known.state = ServerState(spec.name, "starting")
         try:
             known.link = link = await self._broker()
-            order = Open(link.number(), spec)
+            order, seconds = Open(link.number(), spec), spec.connect_seconds
+            if (person := self._persons.get(spec.name)) is not None:
+                order, seconds = Open(order.order, spec, person.way.url, person.options), seconds + LOGIN_SECONDS
             try:
-                done = await asyncio.wait_for(link.do(order), spec.connect_seconds)
+                done = await asyncio.wait_for(link.do(order), seconds)
             except TimeoutError:
                 raise ServerFailed(
                     "timeout",
@@ -226,8 +274,12 @@ class McpServers:
             return self._link
 
     def _hear(self, report: Report) -> None:
-        if isinstance(report, ServerAsk):
+        if isinstance(report, ServerAsk) and report.what in ("elicit", "sample"):
             self._asked(report)
+        elif isinstance(report, ServerAsk):
+            task = asyncio.create_task(self._log_in(report))
+            self._asking.add(task)
+            task.add_done_callback(self._asking.discard)
         elif isinstance(report, OrderProgress) and report.order in self._turns:
             self._turns[report.order].caller.progress(report.server, report.done, report.total, report.text)
         elif isinstance(report, Log) and report.order in self._turns:
@@ -265,6 +317,31 @@ class McpServers:
             self._answer(AskAnswer(ask.ask, refused=str(error)))
         except Exception as error:  # whatever it was: the server must not wait for it
             self._answer(AskAnswer(ask.ask, refused=type(error).__name__))
+
+    async def _log_in(self, ask: ServerAsk) -> None:
+        """What the broker asks to log in, or to stay so."""
+        known, person = self._servers.get(ask.server), self._persons.get(ask.server)
+        found: dict[str, Any] = {}
+        refused = ""
+        try:
+            if known is None:
+                refused = "the server is not open"
+            elif ask.what == "tokens" and self._logins is not None:
+                found = self._logins.find(ask.server, known.spec.url)
+            elif ask.what == "keep" and self._logins is not None:
+                self._logins.keep(ask.server, known.spec.url, ask.data)
+            elif ask.what in ("visit", "code") and person is None:
+                refused = "nobody is there to log in"
+            elif ask.what == "visit" and person is not None:
+                person.visit(str(ask.data["url"]))
+            elif ask.what == "code" and person is not None:
+                found = await asyncio.wait_for(person.way.found(), LOGIN_SECONDS)
+                refused = str(found.get("error_description") or found.get("error") or "")[:300]
+        except ConfigError as error:
+            refused = str(error)
+        except TimeoutError:
+            refused = f"nobody logged in within {LOGIN_SECONDS:.0f} seconds"
+        self._answer(AskAnswer(ask.ask, found, refused))
 
     def _answer(self, answer: AskAnswer) -> None:
         if self._link is not None and self._link.alive:

@@ -11,7 +11,7 @@ class ServerSpec(Struct, frozen=True, omit_defaults=True):
     """How one server is reached, resolved and approved: a program (`argv`) or an address (`url`). `env` holds the
     declared variables with their values; beside them a program gets the allow-listed ones of any command, and none of
     the person's secrets. `profile` is the sandbox that holds it. Times are seconds. `sampling`: it may ask for answers
-    of the model."""
+    of the model. `sse`: its address speaks the older transport, of a stream and posts."""
 
     name: str
     argv: tuple[str, ...] = ()
@@ -25,6 +25,17 @@ class ServerSpec(Struct, frozen=True, omit_defaults=True):
     roots: tuple[str, ...] = ()
     profile: str = "none"
     sampling: bool = False
+    sse: bool = False
+
+
+class LoginOptions(Struct, frozen=True, omit_defaults=True):
+    """How a login begins: a client that is registered already, the address of a document that describes this client,
+    and the port at which the browser comes back (0 for any)."""
+
+    client_id: str = ""
+    client_secret: str = ""
+    metadata_url: str = ""
+    port: int = 0
 
 
 class OfferedTool(Struct, frozen=True, omit_defaults=True):

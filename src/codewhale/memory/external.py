@@ -35,7 +35,7 @@ T = TypeVar("T")
 MOST_SOURCES = 100
 LONGEST_PATH = 1024
 GLOBAL = "global"
-NO_SERVER = "kept by its address: this version reads no server"
+NO_SERVER = "kept by its address: an MCP server that offers it reads it"
 _NAME = re.compile(r"[^\W_][\w.-]{0,63}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s]")
 
@@ -104,6 +104,7 @@ class Sources:
     """The sources of a home: `rows` are those of its `memory/sources.json`."""
 
     def __init__(self, home: str, rows: SourceRows, checks: SourceChecks, clock: Clock) -> None:
+        self.serves: Callable[[str], str] = lambda address: ""  # the name of a server that offers what is there
         self._folders = (home, os.path.dirname(rows.path))
         self._checks = checks
         self._clock = clock
@@ -143,12 +144,23 @@ class Sources:
             f"- {one.name}: {one.kind} {_quoted(one.path)}, read only"
             for one in sorted(self.readable(workspace), key=_order)
         ]
+        lines += [
+            f"- {one.name}: resource {_quoted(one.path)} of the MCP server {server}, read by mcp_read_resource"
+            for one in self._addresses(workspace)
+            if (server := self.serves(one.path))
+        ]
         how = (
             "Search them only where the task needs it: grep_files, file_search, list_dir, read_file with path NAME/..."
         )
         return (
             "\n".join(("The user attached sources that are kept outside the workspace.", *lines, how)) if lines else ""
         )
+
+    def _addresses(self, workspace: str) -> tuple[AttachedSource, ...]:
+        try:
+            return tuple(one for one in self.of(workspace) if one.kind == "address")
+        except ConfigError:
+            return ()
 
     # ------------------------------------------------------------------ attaching and detaching
 

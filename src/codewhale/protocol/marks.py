@@ -24,6 +24,9 @@ _LIVE = re.compile(
     re.IGNORECASE,
 )
 
+# What the text of an MCP server begins with.
+SERVED = "<mcp_result "
+
 _HOMES = "\n.!?:;)。！？：…>*"
 _FULL = re.compile("|".join(re.escape(mark) for mark in MARKS) + r"|<[a-z][a-z0-9]*(?:_[a-z0-9]+)+>")
 _SO_FAR = frozenset(mark[:length] for mark in MARKS for length in range(len(mark)))

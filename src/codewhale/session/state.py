@@ -49,6 +49,7 @@ from codewhale.protocol.events import (
     ValueKept,
 )
 from codewhale.protocol.handles import VarHandle
+from codewhale.protocol.marks import SERVED
 from codewhale.protocol.messages import ToolCall
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.scopes import Scope
@@ -307,6 +308,8 @@ class SessionState:
         self._reported(event.child)
         if event.message.role == "user":
             self.person_commands = []
+            if SERVED in event.message.text and Origin.MCP not in self.origins:
+                self.tainted, self.origins = True, (*self.origins, Origin.MCP)
         for call in event.message.calls:
             self.open_calls[call.id] = call
             self.call_ids.add(call.id)

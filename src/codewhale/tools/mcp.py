@@ -78,7 +78,9 @@ class McpTools:
     def _of(self, call: CallContext) -> McpCalls:
         calls = self._calls(call.session)
         if calls is None or not calls.service.usable():
-            raise ToolError("not_available", _NONE)
+            raise ToolError(
+                "not_available", _NONE, field="server", expected="the name of a configured server", received="none"
+            )
         return calls
 
     async def _listed(

@@ -147,7 +147,7 @@ class ServerBroker:
         former = self._sessions.pop(name, None)
         if former is not None:
             await former.close()
-        self._sessions[name] = session = ServerSession(order.spec, self)
+        self._sessions[name] = session = ServerSession(order, self)
         try:
             return await session.open(order.order)
         except BaseException:

@@ -20,8 +20,9 @@ from codewhale.lib.text import one_line
 from codewhale.mcp.broker.offers import offer_of
 from codewhale.mcp.broker.pieces import ThinStream, of_call, of_prompt, of_resource
 from codewhale.mcp.broker.programs import ProgramTransport
-from codewhale.mcp.frames import AskAnswer, Changed, Gone, Log, OrderProgress, Report, UseOrder
-from codewhale.mcp.terms import CallOutcome, ServerFailed, ServerOffer, ServerSpec
+from codewhale.mcp.broker.web import WebTransport, login_needed
+from codewhale.mcp.frames import AskAnswer, Changed, Gone, Log, Open, OrderProgress, Report, UseOrder
+from codewhale.mcp.terms import CallOutcome, ServerFailed, ServerOffer
 from mcp import Client, MCPError
 
 MOST_TEXT = 10_000  # characters of what a server says in passing
@@ -63,11 +64,12 @@ class Thinned:
 class ServerSession:
     """A server. `open` it once, `close` it."""
 
-    def __init__(self, spec: ServerSpec, desk: Desk) -> None:
-        self.spec = spec
+    def __init__(self, order: Open, desk: Desk) -> None:
+        self.spec = spec = order.spec
         self._desk = desk
         self._client: Client | None = None
         self._program = ProgramTransport(spec) if spec.argv else None
+        self._web = WebTransport(order, self._ask) if spec.url and not spec.argv else None
         self._scope = anyio.CancelScope()
         self._end = asyncio.Event()
         self._opened: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -156,10 +158,8 @@ class ServerSession:
                 self._desk.post(Gone(self.spec.name, str(failed), stderr))
 
     def _made(self) -> Client:
-        transport: Transport
-        if self._program is not None:
-            transport = self._program
-        else:
+        transport = self._program or self._web
+        if transport is None:
             raise ServerFailed("start", f"The MCP server {self.spec.name} has neither a program nor an address.")
         return Client(
             Thinned(transport),
@@ -212,12 +212,23 @@ class ServerSession:
         if isinstance(error, ServerFailed):
             return error
         said = f"{error}" if isinstance(error, MCPError) else f"{type(error).__name__}: {error}"
+        if self._web is not None and self._web.denied:
+            return login_needed(self.spec.name)
+        if self._web is not None and self._web.problem:
+            said = self._web.problem
         tail = self._program.stderr.strip() if self._program is not None else ""
         printed = f" It printed: {tail[-500:]}" if tail else ""
         return ServerFailed("start", f"The MCP server {self.spec.name} failed: {one_line(said, 500)}.{printed}")
 
     def _failed(self, error: MCPError, *, sent: bool) -> ServerFailed:
         name = self.spec.name
+        if self._web is not None and self._web.denied:
+            return login_needed(name)
+        if error.code == types.INVALID_REQUEST and "Session terminated" in str(error):
+            self._client = None  # the server no longer knows it, and has done nothing
+            return ServerFailed(
+                "lost", f"The MCP server {name} has forgotten this session. Nothing was done; try again."
+            )
         if error.code == types.CONNECTION_CLOSED:
             what = "It may have been done: look before it is tried again." if sent else "Nothing was changed."
             return ServerFailed("lost", f"The MCP server {name} ended while it worked. {what}", sent=sent)
@@ -227,6 +238,9 @@ class ServerSession:
         """The order that something belongs to: its own, where the transport says it, or else the last that began."""
         own = _ORDER.get()
         return own if own in self._orders else (self._orders[-1] if self._orders else 0)
+
+    async def _ask(self, what: str, data: dict[str, Any]) -> AskAnswer:
+        return await self._desk.ask(self._order(), self.spec.name, what, data)
 
     async def _progress(self, progress: float, total: float | None, message: str | None) -> None:
         self._desk.post(OrderProgress(self._order(), self.spec.name, progress, total, (message or "")[:MOST_TEXT]))

@@ -94,6 +94,32 @@ class Dialler:
                 received=f"{request.seconds * 1000:.0f}",
             ) from None
 
+    def backend(self, own: Callable[[str, int], bool]) -> "httpcore2.AsyncNetworkBackend":
+        """Connections for another client of HTTP: the host of each is resolved once, all that it leads to is judged
+        unless the person's configuration names it (`own`), and what was judged is dialled."""
+        import httpcore2
+
+        dialler = self
+
+        class Judging(httpcore2.AnyIOBackend):
+            async def connect_tcp(
+                self, host: str, port: int, *rest: Any, **options: Any
+            ) -> httpcore2.AsyncNetworkStream:
+                named = own(host, port)
+                shown = f"[{host}]" if ":" in host else host
+                try:
+                    place = (
+                        Judged(True, host=host, port=port)
+                        if named
+                        else dialler._judged(f"http://{shown}:{port}/", False)
+                    )
+                    addresses = await dialler._addresses(place, named)
+                except ToolError as error:
+                    raise httpcore2.ConnectError(error.message) from None
+                return await _pinned(addresses).connect_tcp(host, port, *rest, **options)
+
+        return Judging()
+
     async def _follow(self, request: WebRequest) -> WebAnswer:
         url, seen = request.url, set[str]()
         while True:

@@ -1,0 +1,242 @@
+"""A server at an address: every connection goes through the dialler of the web, what was configured for the server is
+sent to no other place, and no answer is larger than its bound."""
+
+from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack
+from types import TracebackType
+from typing import Any
+
+import httpcore2
+import httpx2
+from mcp.client._transport import TransportStreams
+from mcp.client.auth import OAuthClientProvider
+from mcp.client.sse import sse_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from pydantic import AnyUrl
+
+from codewhale.mcp.frames import AskAnswer, Open
+from codewhale.mcp.terms import LoginOptions, ServerFailed
+from codewhale.process.addresses import address_kind, is_local_name
+from codewhale.services.web.dialler import Dialler
+
+MOST_BODY = 160 << 20
+_USUAL = {"http": 80, "https": 443}
+_DENIED = (401, 403)
+
+AskPerson = Callable[[str, dict[str, Any]], Awaitable[AskAnswer]]
+
+
+class WebTransport:
+    """The streams of one address. `problem` says what last stood in the way, `denied` that it was a login."""
+
+    def __init__(self, order: Open, ask: AskPerson) -> None:
+        spec = order.spec
+        self.problem = ""
+        self.denied = False
+        self._spec = spec
+        self._stack = AsyncExitStack()
+        self._login = None
+        if not any(name.lower() == "authorization" for name in spec.headers):
+            self._login = LoginFlow(order, ask)
+
+    async def __aenter__(self) -> TransportStreams:
+        spec = self._spec
+        auth = await self._login.provider() if self._login is not None else None
+        client = httpx2.AsyncClient(
+            transport=GuardedTransport(spec.url, spec.headers, self._noted),
+            headers=spec.headers, auth=auth, timeout=httpx2.Timeout(30.0, read=None), trust_env=False,
+        )  # fmt: skip
+        streams: TransportStreams
+        if spec.sse:
+            streams = await self._stack.enter_async_context(
+                sse_client(spec.url, sse_read_timeout=86_400.0, httpx_client_factory=_Made(client))
+            )
+        else:
+            await self._stack.enter_async_context(client)
+            streams = await self._stack.enter_async_context(
+                streamable_http_client(spec.url, http_client=client, max_sse_event_size=MOST_BODY)
+            )
+        return streams
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        return await self._stack.__aexit__(kind, error, trace)
+
+    def _noted(self, problem: str, denied: bool) -> None:
+        self.problem, self.denied = problem, denied
+
+
+class _Made:
+    """What makes a client: it is there already."""
+
+    def __init__(self, client: httpx2.AsyncClient) -> None:
+        self._client = client
+
+    def __call__(
+        self,
+        headers: dict[str, str] | None = None,
+        timeout: httpx2.Timeout | None = None,
+        auth: httpx2.Auth | None = None,
+    ) -> httpx2.AsyncClient:
+        return self._client
+
+
+class GuardedTransport(httpx2.AsyncBaseTransport):
+    """Requests of a server's client. `noted(problem, denied)` hears how each ended."""
+
+    def __init__(self, url: str, headers: dict[str, str], noted: Callable[[str, bool], None]) -> None:
+        self._own = _place(httpx2.URL(url))
+        self._headers = {name.lower(): value for name, value in headers.items()}
+        self._noted = noted
+        self._pool = httpcore2.AsyncConnectionPool(
+            ssl_context=httpcore2.default_ssl_context(), network_backend=Dialler().backend(self._is_own)
+        )
+
+    def _is_own(self, host: str, port: int) -> bool:
+        """What the configuration names: its host and port, and on a host of one's own every port."""
+        return host == self._own[1] and (port == self._own[2] or _is_near(host))
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Send one request; redirects are not followed here."""
+        own = _place(request.url) == self._own
+        if not own:
+            for name, value in self._headers.items():
+                if request.headers.get(name) == value:
+                    del request.headers[name]
+        asked = httpcore2.Request(
+            method=request.method,
+            url=httpcore2.URL(
+                scheme=request.url.raw_scheme, host=request.url.raw_host, port=request.url.port,
+                target=request.url.raw_path,
+            ),
+            headers=request.headers.raw, content=request.stream, extensions=request.extensions,
+        )  # fmt: skip
+        try:
+            found = await self._pool.handle_async_request(asked)
+        except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError, OSError) as error:
+            self._noted(f"{request.url.host} could not be reached: {error!s:.300}", False)
+            raise httpx2.ConnectError(str(error), request=request) from error
+        if own:
+            said = f"it answered with the status {found.status}" if found.status >= 300 else ""
+            self._noted(said, found.status in _DENIED)
+        assert isinstance(found.stream, AsyncIterable)
+        return httpx2.Response(
+            status_code=found.status, headers=found.headers, stream=_Bounded(found.stream), extensions=found.extensions
+        )
+
+    async def aclose(self) -> None:
+        await self._pool.aclose()
+
+
+class _Bounded(httpx2.AsyncByteStream):
+    """A body that ends at its bound; a stream of events has it for each event, and none for all."""
+
+    def __init__(self, stream: AsyncIterable[bytes]) -> None:
+        self._stream = stream
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        size, events = 0, False
+        try:
+            async for part in self._stream:
+                events = events or (
+                    size == 0 and part.lstrip().startswith((b"event:", b"data:", b"id:", b":", b"retry:"))
+                )
+                size += len(part)
+                if size > MOST_BODY and not events:
+                    raise httpx2.ReadError(f"an answer of more than {MOST_BODY:,} bytes")
+                yield part
+        except (httpcore2.NetworkError, httpcore2.TimeoutException, httpcore2.ProtocolError) as error:
+            raise httpx2.ReadError(str(error)) from error
+
+    async def aclose(self) -> None:
+        close = getattr(self._stream, "aclose", None)
+        if close is not None:
+            await close()
+
+
+class LoginFlow:
+    """Logging in by OAuth, and the tokens of it, which the harness keeps. Where no person is there, only tokens that
+    are kept are used and made fresh."""
+
+    def __init__(self, order: Open, ask: AskPerson) -> None:
+        self._spec = order.spec
+        self._back = order.back
+        self._options = order.login
+        self._ask = ask
+        self._kept: dict[str, Any] = {}
+
+    async def provider(self) -> OAuthClientProvider | None:
+        """What adds tokens to requests; None where there are none and nobody could log in."""
+        self._kept = (await self._ask("tokens", {})).data
+        if not self._back and not self._kept.get("tokens"):
+            return None
+        options = self._options
+        if options.client_id:
+            self._kept["client"] = _registered(options, self._back)
+        metadata = OAuthClientMetadata(
+            client_name="CodeWhale",
+            redirect_uris=[AnyUrl(self._back or "http://127.0.0.1/callback")],
+            grant_types=["authorization_code", "refresh_token"],
+            response_types=["code"],
+        )
+        return OAuthClientProvider(
+            self._spec.url, metadata, self, self._visit, self._code, options.metadata_url or None
+        )
+
+    async def get_tokens(self) -> OAuthToken | None:
+        found = self._kept.get("tokens")
+        return OAuthToken.model_validate(found) if found else None
+
+    async def set_tokens(self, tokens: OAuthToken) -> None:
+        await self._keep("tokens", tokens.model_dump(mode="json", exclude_none=True))
+
+    async def get_client_info(self) -> OAuthClientInformationFull | None:
+        found = self._kept.get("client")
+        return OAuthClientInformationFull.model_validate(found) if found else None
+
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+        await self._keep("client", client_info.model_dump(mode="json", exclude_none=True))
+
+    async def _keep(self, name: str, value: dict[str, Any]) -> None:
+        self._kept = {**self._kept, name: value}
+        await self._ask("keep", self._kept)
+
+    async def _visit(self, url: str) -> None:
+        if not self._back:
+            raise login_needed(self._spec.name)
+        await self._ask("visit", {"url": url})
+
+    async def _code(self) -> AuthorizationCodeResult:
+        answer = await self._ask("code", {})
+        if answer.refused:
+            raise ServerFailed("auth", f"The login to {self._spec.name} came to nothing: {answer.refused}.")
+        return AuthorizationCodeResult(
+            code=str(answer.data.get("code", "")), state=answer.data.get("state"), iss=answer.data.get("iss")
+        )
+
+
+def login_needed(name: str) -> ServerFailed:
+    """A person must log in first."""
+    return ServerFailed("auth", f"The MCP server {name} asks for a login. Run: codewhale mcp login {name}")
+
+
+def _registered(options: LoginOptions, back: str) -> dict[str, Any]:
+    method = "client_secret_basic" if options.client_secret else "none"
+    secret = {"client_secret": options.client_secret} if options.client_secret else {}
+    return {
+        "client_id": options.client_id, "redirect_uris": [back or "http://127.0.0.1/callback"],
+        "token_endpoint_auth_method": method, **secret,
+    }  # fmt: skip
+
+
+def _place(url: httpx2.URL) -> tuple[str, str, int]:
+    return url.scheme, url.host, url.port or _USUAL.get(url.scheme, 0)
+
+
+def _is_near(host: str) -> bool:
+    try:
+        return address_kind(host) != "public"
+    except ValueError:
+        return is_local_name(host)

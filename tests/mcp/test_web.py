@@ -1,0 +1,211 @@
+"""Servers at addresses: real sockets of this machine, of which some lead to places that nobody named."""
+
+import asyncio
+import contextlib
+import json
+import os
+import urllib.request
+from collections.abc import AsyncIterator, Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from codewhale.mcp.logins import LoginStore, WayBack
+from codewhale.mcp.servers import McpServers
+from codewhale.mcp.terms import ServerFailed, ServerSpec
+from codewhale.protocol.errors import ConfigError
+
+PATIENCE = 90.0
+
+
+class Silent:
+    """A caller that nobody asks."""
+
+    async def elicit(self, server: str, message: str, schema: dict[str, Any], url: str) -> dict[str, Any]:
+        return {"action": "decline"}
+
+    async def sample(self, server: str, request: dict[str, Any]) -> dict[str, Any]:
+        raise ServerFailed("refused", "no")
+
+    def progress(self, server: str, done: float, total: float | None, text: str) -> None: ...
+
+    def log(self, server: str, level: str, text: str) -> None: ...
+
+
+class Web(BaseHTTPRequestHandler):
+    """A server of the older revision over HTTP, its guard of tokens, and the place where one logs in."""
+
+    protocol_version = "HTTP/1.1"
+    site: "Site"
+
+    def do_GET(self) -> None:
+        """What is said of the login; and where it leads."""
+        own = self.site.url
+        if self.path.startswith("/.well-known/oauth-protected-resource"):
+            self._json(200, {"resource": f"{own}/mcp", "authorization_servers": [self.site.authority or own]})
+        elif self.path.startswith("/.well-known/"):
+            self._json(200, {
+                "issuer": own, "authorization_endpoint": f"{own}/authorize", "token_endpoint": f"{own}/token",
+                "registration_endpoint": f"{own}/register", "response_types_supported": ["code"],
+                "code_challenge_methods_supported": ["S256"],
+            })  # fmt: skip
+        else:
+            self._json(405, {})
+
+    def do_POST(self) -> None:
+        """Tokens, and the protocol."""
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.site.seen.append((self.path, self.headers.get("Authorization") or ""))
+        if self.path == "/register":
+            self._json(201, {**json.loads(body), "client_id": "registered"})
+        elif self.path == "/token":
+            self._json(200, {"access_token": "fresh", "token_type": "Bearer", "refresh_token": "r", "expires_in": 3600})
+        elif self.site.moved:
+            self.send_response(307)
+            self.send_header("Location", self.site.moved)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+        elif self.site.token and self.headers.get("Authorization") != f"Bearer {self.site.token}":
+            self._json(401, {})
+        else:
+            self._speak(json.loads(body))
+
+    def _speak(self, message: dict[str, Any]) -> None:
+        number, method = message.get("id"), message.get("method")
+        if number is None:
+            return self._json(202, {})
+        results: dict[str, Any] = {
+            "initialize": {
+                "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
+                "serverInfo": {"name": "web", "version": "1"},
+            },
+            "tools/list": {"tools": [{"name": "say", "inputSchema": {"type": "object"}}]},
+            "tools/call": {"content": [{"type": "text", "text": "said"}]},
+        }  # fmt: skip
+        if method not in results:
+            error = {"code": -32601, "message": "unknown"}
+            return self._json(200, {"jsonrpc": "2.0", "id": number, "error": error})
+        return self._json(200, {"jsonrpc": "2.0", "id": number, "result": results[method]})
+
+    def _json(self, status: int, value: object) -> None:
+        data = json.dumps(value).encode() if status != 202 else b""
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing."""
+
+
+class Site:
+    """One such server: what token it wants, where it leads instead, and what it has seen."""
+
+    def __init__(self) -> None:
+        self.token = self.moved = self.authority = ""
+        self.seen: list[tuple[str, str]] = []
+        handler = type("SiteHandler", (Web,), {"site": self})
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+    def spec(self, name: str = "web", **fields: Any) -> ServerSpec:
+        """How it is reached."""
+        return ServerSpec(name, url=f"{self.url}/mcp", connect_seconds=PATIENCE, **fields)
+
+
+@pytest.fixture
+def site() -> Iterator[Callable[[], Site]]:
+    """Makes sites, which end with the test."""
+    with contextlib.ExitStack() as stack:
+
+        def make() -> Site:
+            made = Site()
+            thread = Thread(target=made.server.serve_forever, args=(0.02,))
+            thread.start()
+            stack.callback(made.server.server_close)
+            stack.callback(thread.join)
+            stack.callback(made.server.shutdown)
+            return made
+
+        yield make
+
+
+@pytest.fixture
+async def servers(tmp_path: Path) -> AsyncIterator[McpServers]:
+    """Servers, with a place for logins."""
+    made = McpServers(LoginStore(str(tmp_path)))
+    yield made
+    await made.shut()
+
+
+async def test_what_is_configured_for_an_address_goes_to_no_other(
+    site: Callable[[], Site], servers: McpServers
+) -> None:
+    plain, other = site(), site()
+    plain.token = "mine"
+    spec = plain.spec(headers={"Authorization": "Bearer mine"})
+    assert (await servers.open(spec)).protocol == "2025-11-25"
+    assert (await servers.call("web", "say", {}, Silent())).pieces[0].text == "said"
+    assert {token for _, token in plain.seen} == {"Bearer mine"}
+    plain.moved = f"{other.url}/mcp"
+    with pytest.raises(ServerFailed):
+        await servers.call("web", "say", {}, Silent())
+    assert other.seen == []
+    with pytest.raises(ServerFailed, match=r"web2.*could not be reached"):
+        await servers.open(ServerSpec("web2", url="http://127.0.0.1:1/mcp", connect_seconds=PATIENCE))
+
+
+async def test_a_login_is_kept_for_its_origin_alone(
+    site: Callable[[], Site], servers: McpServers, tmp_path: Path
+) -> None:
+    guarded, other = site(), site()
+    guarded.token = other.token = "fresh"
+    with pytest.raises(ServerFailed, match="codewhale mcp login web") as needed:
+        await servers.open(guarded.spec())
+    assert needed.value.kind == "auth"
+    asked: list[str] = []
+
+    def visit(url: str) -> None:
+        asked.append(url)
+        query = dict(part.split("=", 1) for part in url.partition("?")[2].split("&"))
+        back = f"{urllib.request.unquote(query['redirect_uri'])}?code=c&state={query['state']}"  # type: ignore[attr-defined]
+        asyncio.get_running_loop().run_in_executor(None, lambda: urllib.request.urlopen(back, timeout=60).read())
+
+    offer = await servers.login(guarded.spec(), visit)
+    assert [tool.name for tool in offer.tools] == ["say"] and asked[0].startswith(f"{guarded.url}/authorize?")
+    store = LoginStore(str(tmp_path))
+    assert os.stat(store.path).st_mode & 0o777 == 0o600
+    assert store.find("web", f"{guarded.url}/mcp")["tokens"]["access_token"] == "fresh"
+    assert store.find("web", f"{other.url}/mcp") == {}
+    await servers.open(guarded.spec())
+    assert (await servers.call("web", "say", {}, Silent())).pieces[0].text == "said"
+    with pytest.raises(ServerFailed, match="asks for a login"):
+        await servers.open(other.spec())
+    assert {token for _, token in other.seen} == {""}
+    os.chmod(store.path, 0o644)
+    with pytest.raises(ConfigError, match="others can read it"):
+        store.find("web", f"{guarded.url}/mcp")
+
+
+async def test_an_authority_in_a_network_that_nobody_named_is_not_dialled(
+    site: Callable[[], Site], servers: McpServers
+) -> None:
+    guarded = site()
+    guarded.token, guarded.authority = "fresh", "http://169.254.169.254"
+    with pytest.raises(ServerFailed) as refused:
+        await servers.login(guarded.spec(), lambda url: None)
+    assert "169.254.169.254" in str(refused.value)
+
+
+async def test_the_way_back_takes_what_the_browser_brings_and_nothing_else() -> None:
+    async with WayBack() as way:
+        for path in ("/other?code=1", "/callback?code=2&state=s"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", int(way.url.split(":")[2].split("/")[0]))
+            writer.write(f"GET {path} HTTP/1.1\r\n\r\n".encode())
+            assert b"HTTP/1.1" in await reader.readline()
+            writer.close()
+        assert await way.found() == {"code": "2", "state": "s"}
