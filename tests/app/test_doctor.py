@@ -147,3 +147,21 @@ def test_missing_programs_say_how_to_install_them(tmp_path: Path) -> None:
     assert row(found, "pdftotext").fix.endswith("poppler-utils")
     assert row(found, "gh").status == "ok"
     assert "apt-get install gh" in row(found, "gh").detail
+
+
+def test_servers_are_a_row_where_any_is_named(tmp_path: Path) -> None:
+    home, work = tmp_path / "home", tmp_path / "work"
+    home.mkdir(mode=0o700)
+    work.mkdir()
+
+    def row() -> Check | None:
+        found = diagnose(str(home), str(work), {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"})
+        return next((check for check in found.checks if check.name == "mcp"), None)
+
+    assert row() is None
+    (work / ".mcp.json").write_text('{"mcpServers": {"theirs": {"command": "true"}}}')
+    waiting = row()
+    assert waiting is not None and waiting.status == "warn" and "waiting for approval: theirs" in waiting.detail
+    (home / "mcp.json").write_text('{"servers": {"mine": {"comand": "true"}}}')
+    wrong = row()
+    assert wrong is not None and "servers.mine.comand: is unknown" in wrong.detail

@@ -4,7 +4,7 @@ from codewhale.app.families import COMMANDS
 from codewhale.display.words import catalogue
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import ListSessions, SetModel
-from codewhale.protocol.views import FileMatch, FindFiles, GetTools, ListCommands, ListModels
+from codewhale.protocol.views import FileMatch, FindFiles, GetTools, ListCommands, ListModels, ListServers, ServerRow
 from codewhale.tui.commands import GROUPS, OWN, group_of
 from codewhale.tui.screens.context import (
     InsertText,
@@ -175,3 +175,19 @@ async def test_hostile_names_are_only_text() -> None:
         await stage.type("bold")
         await stage.shown("Files")
         stage.clean()
+
+
+async def test_servers_are_listed_with_what_they_offer_also_those_that_cannot_be_used() -> None:
+    file = "/home/me/.codewhale/mcp.json"
+    servers = (
+        ServerRow("notes", file, "user", "stdio", "python notes.py", "ready", tools=(("mcp_notes_add", "add", "Add."),),
+                  prompts=(("weekly", "Sum up."),), resources=(("notes://all", "All notes."),), since="2026"),
+        ServerRow("old", file, "user", "stdio", "old", "off"),
+        ServerRow("broken", file, "user", "http", "https://example.com", "failed", error="It did not answer."),
+    )  # fmt: skip
+    async with opened("palette", {**ANSWERS, ListServers: servers}, size=(110, 90)) as stage:
+        await until(stage.pilot, lambda: any(item.key == "server:broken" for item in stage.screen.list.items))
+        items = {item.key: item for item in stage.screen.list.items}
+        assert items["server:broken"].detail == "failed: It did not answer." and items["server:old"].detail == "off"
+        assert {"prompt:notes/weekly", "resource:notes/notes://all"} <= items.keys()
+        assert items["served:mcp_notes_add"].value == RunLine("/mcp show notes")
