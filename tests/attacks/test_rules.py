@@ -209,6 +209,7 @@ READS = {
     "codebase_search", "diagnostics", "exec_shell_wait", "file_search", "git_blame", "git_diff", "git_log",
     "fetch_url", "git_show", "git_status", "grep_files",
     "handle_read", "list_dir", "load_skill", "memory_get", "memory_search",
+    "pr_attempt_list", "pr_attempt_preflight", "pr_attempt_read", "pr_attempt_record",
     "project_map", "read_file", "remember", "request_user_input", "retrieve_tool_result",
     "rlm_close", "rlm_configure", "rlm_eval", "rlm_open", "rlm_session_objects", "task_shell_wait",
     "tool_search_tool_bm25", "web_run", "web_search",

@@ -1,6 +1,7 @@
 """`codewhale tasks` and `codewhale work` as programs: what is queued by one process is run, and survived, by others."""
 
 import asyncio
+import hashlib
 import json
 import signal
 import subprocess
@@ -18,6 +19,7 @@ from codewhale.protocol.ops import OpenSession
 from codewhale.protocol.tasks import AddTask, GetTask, ListTasks
 from support.patience import HANG
 from support.program import codewhale_program, environment
+from support.repos import make_repo, write
 from support.taskserver import TaskServer, call, serving
 
 LEASE = "[tasks]\nlease_seconds = 3.0\n"
@@ -28,6 +30,7 @@ TURNS = {
         *[call("task_gate_run", gate="custom", command="grep -c one a.txt; echo import report")] * 2,
         {"text": "All is green."},
     ],
+    "Try": [call("pr_attempt_record", summary="Add a line", verification=["make test"]), {"text": "Kept."}],
     "Stop": [
         call("write_file", path="stopped.txt", content="once\n"),
         {**call("write_file", path="late.txt", content="late\n"), "hold": "stop"},
@@ -113,6 +116,19 @@ def test_the_receipt_and_the_artifacts_of_a_task(place: Path) -> None:
     (place / "work/a.txt").write_text("onE\n")
     assert shown(place, task)["receipt"]["gates"] == [{"gate": gate["id"], "status": "passed", "standing": "stale"}]
     assert "stale: files were changed since" in run(place, "tasks", "show", task).stdout
+
+
+def test_the_attempt_of_a_task_is_its_artifact(place: Path) -> None:
+    make_repo(place / "work", {"a.txt": "one\n"})
+    write(place / "work", {"a.txt": "one\ntwo\n", "new.txt": "new\n"})
+    task = add(place, "--auto Try it")
+    assert run(place, "work", "--once").returncode == 0
+    found = shown(place, task)
+    (attempt,), (artifact,) = found["attempts"], found["artifacts"]
+    assert (attempt["task_id"], attempt["changed_files"]) == (task, ["a.txt", "new.txt"])
+    printed = run(place, "tasks", "artifact", task, f"{attempt['id']}.patch").stdout
+    assert hashlib.sha256(printed.encode()).hexdigest() == artifact["sha256"] and "+two\n" in printed
+    assert f"{attempt['id']}: Add a line" in run(place, "tasks", "show", task).stdout
 
 
 def test_a_killed_worker_leaves_its_task_to_a_person_or_to_the_next(place: Path, server: TaskServer) -> None:

@@ -96,6 +96,15 @@ EXTRA: dict[str, list[dict[str, Any]]] = {
         {"handle": "notes/final_0", "slice": {"start": 9, "end": 3}},
         {"handle": "notes/final_0", "range": {"start": 9, "end": 3}},
     ],
+    "pr_attempt_list": [{"task_id": "task_00000000"}, {"task_id": "../x"}],
+    "pr_attempt_preflight": [{"attempt_id": "attempt_00000000"}, {"attempt_id": "../x"}],
+    "pr_attempt_read": [{"attempt_id": "attempt_00000000"}, {"attempt_id": ""}],
+    "pr_attempt_record": [
+        {"summary": "x", "attempt_index": 3, "attempt_count": 2},
+        {"summary": "x", "attempt_index": 0},
+        {"summary": "x", "attempt_group_id": "../x"},
+        {"summary": "x", "task_id": "task_00000000"},
+    ],
     "read_file": [{"path": "a.txt", "pages": "1"}],
     "request_user_input": [{"questions": [GOOD["request_user_input"]["questions"][0]] * 2}],
     "retrieve_tool_result": [
@@ -236,7 +245,7 @@ class Badly:
             return {"calls": list(READY[self._tool])}
         if self._step == 2:
             self.before = self.after = state(self._space)
-            job = re.search(r'"((?:auto|shell|task)_[0-9a-f]{8})"', told[0])
+            job = re.search(r'"((?:attempt|auto|shell|task)_[0-9a-f]{8})"', told[0])
             calls = json.loads(json.dumps(self.calls).replace('"JOB"', f'"{job[1] if job else ""}"'))
             self._left = [
                 {"name": self._tool, "arguments": arguments} if self._tool else arguments for arguments in calls

@@ -53,6 +53,10 @@ GOOD: dict[str, dict[str, Any]] = {
     "github_issue_context": {"number": 12, "repo": "a/q"},
     "github_pr_context": {"number": 12, "repo": "a/q"},
     "handle_read": {"handle": "notes/final_0", "count": True},
+    "pr_attempt_list": {},
+    "pr_attempt_preflight": {"attempt_id": "JOB"},
+    "pr_attempt_read": {"attempt_id": "JOB"},
+    "pr_attempt_record": {"summary": "s"},
     "project_map": {},
     "read_file": {"path": "a.txt"},
     "request_user_input": {"questions": [{"header": "h", "id": "i", "question": "q?", "options": ABC}]},
@@ -97,6 +101,7 @@ SCHEDULE = {
     "name": "automation_create",
     "arguments": {"name": "nightly", "prompt": "Look at it", "rrule": "FREQ=HOURLY;INTERVAL=6"},
 }
+ATTEMPT = {"name": "pr_attempt_record", "arguments": {"summary": "s"}}
 NOTHING = ({"name": "list_dir", "arguments": {}},)
 READY: dict[str, Sequence[dict[str, Any]]] = defaultdict(
     lambda: NOTHING,
@@ -114,6 +119,8 @@ READY: dict[str, Sequence[dict[str, Any]]] = defaultdict(
     task_read=(TASK,),
     retrieve_tool_result=(shell("seq 9999"),),
     handle_read=(RLM, {"name": "rlm_eval", "arguments": {"name": "notes", "code": "finalize(SOURCE)"}}),
+    pr_attempt_preflight=(ATTEMPT,),
+    pr_attempt_read=(ATTEMPT,),
     rlm_close=(RLM,),
     rlm_configure=(RLM,),
     rlm_eval=(RLM,),

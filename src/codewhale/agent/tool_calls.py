@@ -23,6 +23,7 @@ from codewhale.protocol.blocks import Block
 from codewhale.protocol.decisions import CallView, Decision
 from codewhale.protocol.errors import Look, NextCall, ToolError
 from codewhale.protocol.events import (
+    AttemptRecorded,
     CallFinished,
     CallProgress,
     CallStarted,
@@ -36,6 +37,7 @@ from codewhale.protocol.events import (
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.marks import inert
 from codewhale.protocol.tools import (
+    AttemptKept,
     BoundCall,
     CallContext,
     Effect,
@@ -258,6 +260,7 @@ class ToolCallRunner:
         follow += [ListChanged(one.kind, one.items, one.explanation) for one in _updates(result, ListUpdate)]
         follow += [FactProposed(one.id, one.text, one.scope, one.origin) for one in _updates(result, FactWaits)]
         follow += [GateRecorded(one.gate, call.id) for one in _updates(result, GateRun)]
+        follow += [AttemptRecorded(one.attempt, call.id) for one in _updates(result, AttemptKept)]
         names = [name for update in _updates(result, ToolsShown) for name in update.names]
         shown = [spec for name in names if (spec := self._toolbox.spec(name)) is not None]
         follow += activation(session, shown)

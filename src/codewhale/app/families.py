@@ -190,6 +190,11 @@ def _tools_beside_the_work(app: Container, key: str) -> object:
             from codewhale.tools.automations import AutomationTools
 
             return AutomationTools(app.tasking.automations, app.tasking)
+        case "attempts":
+            from codewhale.app.attempts import Attempts
+            from codewhale.tools.attempts import AttemptTools
+
+            return AttemptTools(Attempts(app.engine, app.tasking), app.artifacts, app.clock, app.redact)
         case "tasks":
             from codewhale.tools.tasks import TaskTools
 

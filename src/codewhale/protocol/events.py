@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, field
 
+from codewhale.protocol.attempts import AttemptRecord
 from codewhale.protocol.blocks import Block
 from codewhale.protocol.decisions import BlockingClause, Offer, Rule
 from codewhale.protocol.eventbase import EventBase
@@ -507,6 +508,13 @@ class GateRecorded(EventBase, frozen=True):
     call_id: str = ""
 
 
+class AttemptRecorded(EventBase, frozen=True):
+    """The diff of the workspace was kept as an attempt; `call_id` is the call that did."""
+
+    attempt: AttemptRecord
+    call_id: str = ""
+
+
 class Notice(EventBase, frozen=True):
     """One line for the person; `level` is info, warning or error."""
 
@@ -585,6 +593,7 @@ Durable = (
     | SourceRead
     | ValueKept
     | GateRecorded
+    | AttemptRecorded
 )  # fmt: skip
 Ephemeral = (
     TextStreamed | ReasoningStreamed | CallStreamed | AnswerMoved | CallProgress | JobOutput | ChildProgress

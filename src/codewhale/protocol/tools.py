@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from codewhale.protocol.attempts import AttemptRecord
 from codewhale.protocol.blocks import Block
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.gates import GateRecord
@@ -183,7 +184,15 @@ class GateRun(Struct, frozen=True, tag=True):
     gate: GateRecord
 
 
-Update = ListUpdate | SkillLoaded | ToolsShown | NotRun | OutputKept | SandboxRefusal | FactWaits | GateRun
+class AttemptKept(Struct, frozen=True, tag=True):
+    """The call has kept the diff of the workspace as an attempt."""
+
+    attempt: AttemptRecord
+
+
+Update = (
+    ListUpdate | SkillLoaded | ToolsShown | NotRun | OutputKept | SandboxRefusal | FactWaits | GateRun | AttemptKept
+)
 
 
 class ToolResult(Struct, frozen=True, omit_defaults=True):

@@ -9,8 +9,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from codewhale.protocol.attempts import AttemptRecord
 from codewhale.protocol.events import (
     ONE_SHOT,
+    AttemptRecorded,
     CallFinished,
     CallStarted,
     ChildClosed,
@@ -59,6 +61,7 @@ from codewhale.session.work import WorkState
 
 STALE_MOST = 128
 COMMANDS_KEPT = 16
+MOST_ATTEMPTS = 200
 REPORTED = "reported_children"  # in the metadata of a result that holds what these came to
 _TRUSTED = (Origin.WORKSPACE, Origin.HARNESS, Origin.PERSON)
 
@@ -170,6 +173,7 @@ class SessionState:
         self.work = WorkState()
         self.folders: dict[str, FolderAdded] = {}  # beside the workspace
         self.values: dict[str, VarHandle] = {}  # by their written form, in the order in which they were kept
+        self.attempts: dict[str, AttemptRecord] = {}  # by id, the last ones
         self.sources: dict[str, SourceRead] = {}  # by path: the versions of attached sources that were read last
         self.jobs: dict[str, JobStarted] = {}  # that run
         self.person_commands: list[ShellRan] = []  # the person's own commands since their last message
@@ -371,6 +375,11 @@ class SessionState:
     def _value(self, event: ValueKept) -> None:
         self.values[f"{event.handle.session_id}/{event.handle.name}"] = event.handle
 
+    def _attempt(self, event: AttemptRecorded) -> None:
+        self.attempts[event.attempt.id] = event.attempt
+        if len(self.attempts) > MOST_ATTEMPTS:
+            del self.attempts[next(iter(self.attempts))]
+
     def _source(self, event: SourceRead) -> None:
         self.sources[event.path] = event
 
@@ -432,6 +441,7 @@ _STEPS: dict[type[Event], Callable[[SessionState, Any], None]] = {
     FolderRemoved: SessionState._no_folder,
     SourceRead: SessionState._source,
     ValueKept: SessionState._value,
+    AttemptRecorded: SessionState._attempt,
     ListChanged: SessionState._list,
     JobStarted: SessionState._job_started,
     JobEnded: SessionState._job_ended,

@@ -9,6 +9,7 @@ from codewhale.journal.model import RunState
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import (
+    AttemptRecorded,
     CallFinished,
     CallStarted,
     ChildClosed,
@@ -32,7 +33,7 @@ from codewhale.session.store import SessionStore
 
 MOST_LINES = 500
 _LINE = 200
-OWN_EVENTS = ("checklist", "gate")  # what is an event of its own beside that
+OWN_EVENTS = ("attempt", "checklist", "gate")  # what is an event of its own beside that
 UPDATES = "task_updates"  # the key of a result's metadata under which a tool writes into its task
 
 
@@ -97,6 +98,9 @@ class TaskConversation(Struct):
             case GateRecorded(gate=gate):
                 self.updates.setdefault("gate", []).append(msgspec.to_builtins(gate))
                 self._line(at, "gate", f"{gate.gate} {gate.status}: {gate.command}")
+            case AttemptRecorded(attempt=attempt):
+                self.updates.setdefault("attempt", []).append(msgspec.to_builtins(attempt))
+                self._line(at, "attempt", f"{attempt.id}: {attempt.summary}")
             case ListChanged(kind="checklist", items=items):
                 self.checklist = tuple(dict(item) for item in items)
 

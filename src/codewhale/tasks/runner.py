@@ -14,7 +14,7 @@ from codewhale.journal.model import JournalError, Lease, LeaseLost, Run, RunJour
 from codewhale.lib import failpoints
 from codewhale.lib.text import fenced
 from codewhale.protocol.errors import CodeWhaleError, SessionBusyError, SessionError
-from codewhale.protocol.events import CallFinished, Envelope, Event, GateRecorded, TurnFinished
+from codewhale.protocol.events import AttemptRecorded, CallFinished, Envelope, Event, GateRecorded, TurnFinished
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import CloseSession, Interrupt, OpenSession, SendMessage
 from codewhale.protocol.requests import Op
@@ -211,6 +211,8 @@ class TaskRunner:
         match event:
             case GateRecorded(gate=gate, call_id=call):
                 updates = {"gate": msgspec.to_builtins(gate)}
+            case AttemptRecorded(attempt=attempt, call_id=call):
+                updates = {"attempt": msgspec.to_builtins(attempt)}
             case CallFinished(call_id=call, metadata={"task_updates": dict() as written}):
                 updates = {str(kind): value for kind, value in written.items() if kind not in OWN_EVENTS}
         for kind, value in updates.items():

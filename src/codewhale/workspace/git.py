@@ -9,6 +9,8 @@ import os
 import re
 from collections.abc import Sequence
 
+from msgspec import Struct
+
 from codewhale.lib.text import sanitise
 from codewhale.process.confinement import held_where_possible
 from codewhale.process.launch import Completed, Launch, run
@@ -44,6 +46,7 @@ _CONFIG = (
     "diff.autoRefreshIndex=false",  # it would write the index, whatever GIT_OPTIONAL_LOCKS says
     "diff.submodule=short",
     "submodule.recurse=false",
+    "core.splitIndex=false",
     "status.submoduleSummary=false",
     "log.showSignature=false",
     "format.pretty=medium",
@@ -112,7 +115,34 @@ async def git(
     Options that could run, write or read elsewhere, and commands not known to be reading, raise ValueError. Raises
     ToolError not_available when git is not installed or `cwd` is in no repository.
     """
-    command = _checked(args)
+    return await _asked((args[0], *_checked(args), *args[1:]), cwd, _Ask(seconds, stdin, output_limit))
+
+
+async def beside(
+    args: Sequence[str], cwd: str, folder: str, *, stdin: bytes = b"", output_limit: int = OUTPUT_LIMIT
+) -> Completed:
+    """Run a git command of the harness's own choice as `git` does, with the index and the new objects in `folder`: what
+    it would change of the repository it changes there alone. Raises ToolError as `git`."""
+    repository = find_repository(cwd)
+    if repository is not None:
+        info = os.path.join(folder, "objects", "info")
+        os.makedirs(info, exist_ok=True)
+        with open(os.path.join(info, "alternates"), "w", encoding="utf-8", errors="surrogateescape") as file:
+            file.write(os.path.join(os.path.realpath(repository.common), "objects") + "\n")
+    always = _COMMANDS.get(args[0], ())
+    return await _asked((args[0], *always, *args[1:]), cwd, _Ask(60.0, stdin, output_limit, folder))
+
+
+class _Ask(Struct, frozen=True):
+    """How git is asked; `folder` is where its index and new objects are, "" for those of the repository."""
+
+    seconds: float
+    stdin: bytes = b""
+    output_limit: int = OUTPUT_LIMIT
+    folder: str = ""
+
+
+async def _asked(command: tuple[str, ...], cwd: str, ask: _Ask) -> Completed:
     program = find_program("git", cwd)
     if program is None:
         raise _unavailable(not_installed("git"))
@@ -120,9 +150,8 @@ async def git(
     if repository is None:
         raise _unavailable(f"{cwd} is not inside a git repository, or its repository does not point back to it.")
     await refuse_specials(repository)
-    overrides = _options(_CONFIG) + _options(await _filter_overrides(program, repository, cwd, seconds))
-    argv = (program, "--no-pager", *overrides, args[0], *command, *args[1:])
-    return await _launch(argv, repository, cwd, seconds, stdin, output_limit)
+    overrides = _options(_CONFIG) + _options(await _filter_overrides(program, repository, cwd, ask.seconds))
+    return await _launch((program, "--no-pager", *overrides, *command), repository, cwd, ask)
 
 
 async def changing(args: Sequence[str], common: str) -> Completed:
@@ -193,7 +222,7 @@ async def _filter_overrides(program: str, repository: Repository, cwd: str, seco
     if not any(text is None or _DEFINING.search(text) for text in texts):
         return []
     argv = (program, "--no-pager", "config", "-z", "--name-only", "--get-regexp", r"^filter\.")
-    done = await _launch(argv, repository, cwd, seconds, b"", OUTPUT_LIMIT)
+    done = await _launch(argv, repository, cwd, _Ask(seconds))
     if done.exit_code not in (0, 1) or done.stdout_gap >= 0:
         raise _unavailable(f"The git configuration of {repository.root} cannot be read: {_first_line(done.stderr)}")
     keys = {key for key in os.fsdecode(done.stdout).split("\0") if key}
@@ -204,23 +233,25 @@ async def _filter_overrides(program: str, repository: Repository, cwd: str, seco
     return [f"filter.{name}.{setting}" for name in names for setting in off]
 
 
-async def _launch(
-    argv: tuple[str, ...], repository: Repository, cwd: str, seconds: float, stdin: bytes, output_limit: int
-) -> Completed:
+async def _launch(argv: tuple[str, ...], repository: Repository, cwd: str, ask: _Ask) -> Completed:
     seen = tuple(f"read:{path}" for path in dict.fromkeys((repository.root, repository.gitdir, repository.common)))
     literal = "0" if "check-ignore" in argv else "1"  # that command refuses the setting and has no need of it
     place = {"GIT_LITERAL_PATHSPECS": literal, "GIT_DIR": repository.gitdir, "GIT_WORK_TREE": repository.root}
+    if ask.folder:
+        place["GIT_INDEX_FILE"] = os.path.join(ask.folder, "index")
+        place["GIT_OBJECT_DIRECTORY"] = os.path.join(ask.folder, "objects")
+        seen = (*seen, f"write:{ask.folder}")
     launch = Launch(
         argv=argv,
         cwd=cwd,
         env={**_ENVIRONMENT, **place},
-        stdin=stdin,
-        seconds=seconds,
+        stdin=ask.stdin,
+        seconds=ask.seconds,
         profile=await held_where_possible("read-only"),
         allowances=seen,
         workspace=repository.root,
-        output_limit=output_limit,
-        supervised=False,
+        output_limit=ask.output_limit,
+        supervised=bool(ask.folder),
         own=True,
     )
     return await ended_where_it_waits(run(launch), repository)
