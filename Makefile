@@ -1,10 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-<<<<<<< HEAD
-.PHONY: mcp-conformance mcp-server-bench undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke schedules texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech pages search-eval search-fit search-policy shows clean work-crash journal-damage tasks-bench
-=======
-.PHONY: mcp-conformance mcp-crash mcp-bench undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke schedules texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech pages search-eval search-fit search-policy shows clean work-crash journal-damage tasks-bench
->>>>>>> main
+.PHONY: mcp-conformance mcp-crash mcp-bench mcp-server-bench undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke schedules texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech pages search-eval search-fit search-policy shows clean work-crash journal-damage tasks-bench
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -117,9 +113,6 @@ crash-sessions: $(STAMP) ## kill -9 the harness CRASHES times and look for loss 
 crash: crash-sessions ## the same, and 50 times each in the middle of checkouts and of skills
 	@CODEWHALE_KILLS=50 $(PY) -m pytest tests/scenarios/test_worktrees.py tests/scenarios/test_skill_lives.py -q -n 0 -k 'killed or after_a_kill'
 
-mcp-conformance: $(STAMP) ## the public conformance suite of MCP and its inspector (NPM=folder of an installation; skipped without it)
-	@NPM="$(NPM)" $(PY) scripts/mcp_conformance_server.py
-
 mcp-server-bench: $(STAMP) ## time to the first answer of `codewhale mcp serve`, results of 100 MB, and kill -9 in its calls
 	@$(PY) scripts/mcp_server_bench.py
 
@@ -168,8 +161,9 @@ ignore-trees: $(STAMP) ## 2,000 random trees with ignore rules, each path judged
 skills-check: $(STAMP) ## 200 skills judged by us and by the standard's own validator (SKILLS_REF=its program; skipped without it)
 	@$(PY) scripts/skillscheck.py $(SKILLS_REF)
 
-mcp-conformance: $(STAMP) ## the public conformance suite of MCP against our client (NPM=folder of an installation; skipped without it)
+mcp-conformance: $(STAMP) ## the public conformance suite of MCP against client and server, and its inspector (NPM=folder of an installation; skipped without it)
 	@NPM="$(NPM)" $(PY) scripts/mcp_conformance.py
+	@NPM="$(NPM)" $(PY) scripts/mcp_conformance_server.py
 
 mcp-crash: $(STAMP) ## kill the broker and MCP servers in the middle of calls, REWINDS times, and look for loss and repeats
 	@$(PY) scripts/mcp_crash.py --kills $(REWINDS)

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -72,7 +73,7 @@ class McpParts:
 
         ports, place = self._ports, self._place
         where = McpPlace(place.home, place.workspace, self._user_file, place.environ)
-        service = McpService(where, ports.clock, _servers, self._publish)
+        service = McpService(where, ports.clock, partial(_servers, self._place.home), self._publish)
         ports.closers.push_async_callback(service.aclose)
         results = ResultMaker(ports.artifacts, ports.images, ports.redact)
         return McpCalls(service, results, ports.asker, ports.completer)
@@ -163,14 +164,15 @@ def open_servers(home: str, workspace: str, user_file: str, environ: Mapping[str
     from codewhale.mcp.service import McpPlace, McpService
 
     place = McpPlace(home, workspace, os.path.expanduser(user_file), environ)
-    return McpService(place, SystemClock(), _servers, lambda server, rows: {})
+    return McpService(place, SystemClock(), partial(_servers, home), lambda server, rows: {})
 
 
 def _name(spec: ToolSpec) -> str:
     return spec.name
 
 
-def _servers() -> Any:
+def _servers(home: str) -> Any:
+    from codewhale.mcp.logins import LoginStore
     from codewhale.mcp.servers import McpServers
 
-    return McpServers()
+    return McpServers(LoginStore(home))
