@@ -38,8 +38,8 @@ PROMISED = frozenset(
     todo_list todo_update todo_write update_plan web_search write_file""".split()
 )
 NOT_BUILT = frozenset(
-    """github_close_issue github_close_pr github_comment github_issue_context github_pr_context pr_attempt_list
-    pr_attempt_preflight pr_attempt_read pr_attempt_record""".split()
+    """github_close_issue github_close_pr github_comment pr_attempt_list pr_attempt_preflight pr_attempt_read
+    pr_attempt_record""".split()
 )
 RETIRED = ("agent_spawn", "agent_wait", "agent_result", "rlm")
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch\n"

@@ -192,11 +192,12 @@ class Loop:
 
     def _of_task(self, store: SessionStore, task: str, sessions: list[str]) -> list[str]:
         ended, calls = 0, Counter[str]()
-        for session in sessions[-1:]:
+        own = self.book.record(task).task.session
+        for session in sessions:
             for envelope in store.read(session):
                 if isinstance(envelope.event, TurnFinished) and envelope.event.status == "done":
                     ended += 1
-                if isinstance(envelope.event, CallFinished) and envelope.event.ok:
+                if isinstance(envelope.event, CallFinished) and envelope.event.ok and session == own:
                     calls[envelope.event.name] += 1
         found = [f"{task} ended {ended} times"] if ended != 1 else []
         found += [f"{task} did {name} {count} times" for name, count in calls.items() if count > 1]

@@ -25,6 +25,7 @@ LAUNCHES = {
     ("workspace/textsearch.py", "own", "held_where_possible('read-only')"),
     ("workspace/undo/journal.py", "own", "'none'"),  # git writes the journal, which no profile opens
     ("process/isolated.py", "own", "held_where_possible('read-only')"),
+    ("tools/github.py", "own", "'none'"),  # gh reads its own login, which no profile opens; it is started in /
     ("tools/diagnostics.py", "own", "held_where_possible('read-only')"),
     ("workspace/git.py", "own", "'none'"),  # it makes checkouts below the state directory, which no profile opens
     ("workspace/git.py", "own", "held_where_possible('read-only')"),

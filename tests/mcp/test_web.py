@@ -10,9 +10,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
+from codewhale.app.mcpparts import open_servers
+from codewhale.mcp.admin import McpAdmin
 from codewhale.mcp.logins import LoginStore, WayBack
 from codewhale.mcp.servers import McpServers
 from codewhale.mcp.terms import ServerFailed, ServerSpec
@@ -117,6 +120,18 @@ class Site:
         return ServerSpec(name, url=f"{self.url}/mcp", connect_seconds=PATIENCE, **fields)
 
 
+def browser(visited: list[str]) -> Callable[[str], None]:
+    """Somebody who logs in, and is led back."""
+
+    def visit(url: str) -> None:
+        visited.append(url)
+        query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+        back = f"{query['redirect_uri']}?code=c&state={query['state']}"
+        asyncio.get_running_loop().run_in_executor(None, lambda: urllib.request.urlopen(back, timeout=60).read())
+
+    return visit
+
+
 @pytest.fixture
 def site() -> Iterator[Callable[[], Site]]:
     """Makes sites, which end with the test."""
@@ -168,14 +183,7 @@ async def test_a_login_is_kept_for_its_origin_alone(
         await servers.open(guarded.spec())
     assert needed.value.kind == "auth"
     asked: list[str] = []
-
-    def visit(url: str) -> None:
-        asked.append(url)
-        query = dict(part.split("=", 1) for part in url.partition("?")[2].split("&"))
-        back = f"{urllib.request.unquote(query['redirect_uri'])}?code=c&state={query['state']}"  # type: ignore[attr-defined]
-        asyncio.get_running_loop().run_in_executor(None, lambda: urllib.request.urlopen(back, timeout=60).read())
-
-    offer = await servers.login(guarded.spec(), visit)
+    offer = await servers.login(guarded.spec(), browser(asked))
     assert [tool.name for tool in offer.tools] == ["say"] and asked[0].startswith(f"{guarded.url}/authorize?")
     store = LoginStore(str(tmp_path))
     assert os.stat(store.path).st_mode & 0o777 == 0o600
@@ -189,6 +197,26 @@ async def test_a_login_is_kept_for_its_origin_alone(
     os.chmod(store.path, 0o644)
     with pytest.raises(ConfigError, match="others can read it"):
         store.find("web", f"{guarded.url}/mcp")
+
+
+async def test_a_person_logs_in_to_a_configured_server(site: Callable[[], Site], tmp_path: Path) -> None:
+    guarded = site()
+    guarded.token = "fresh"
+    (tmp_path / "mcp.json").write_text(json.dumps({"servers": {"web": {"url": f"{guarded.url}/mcp"}}}))
+    admin = McpAdmin(open_servers(str(tmp_path), str(tmp_path), str(tmp_path / "mcp.json"), {}))
+    try:
+        with pytest.raises(ConfigError, match="approve"):
+            await admin.log_in("web", browser([]))
+        pending = admin.pending("web")
+        assert pending is not None
+        admin.approve("web", pending.fingerprint)
+        with pytest.raises(ConfigError, match="asks for a login"):
+            await admin.start("web")
+        await admin.log_in("web", browser([]))
+        assert (await admin.start("web")).tools
+        assert admin.forget_token("web") and not admin.forget_token("web")
+    finally:
+        await admin.aclose()
 
 
 async def test_an_authority_in_a_network_that_nobody_named_is_not_dialled(

@@ -50,6 +50,8 @@ GOOD: dict[str, dict[str, Any]] = {
     "mcp_get_prompt": {"server": "library", "name": "ask"},
     "mcp_read_resource": {"server": "library", "uri": "memo://one"},
     "note": {"content": "n"},
+    "github_issue_context": {"number": 12, "repo": "a/q"},
+    "github_pr_context": {"number": 12, "repo": "a/q"},
     "handle_read": {"handle": "notes/final_0", "count": True},
     "project_map": {},
     "read_file": {"path": "a.txt"},

@@ -60,6 +60,13 @@ def test_what_stands_in_sessions_is_found_without_a_journal(tasks: Path) -> None
     assert found(tasks) == {DONE: "completed", OPEN: "interrupted"}
 
 
+def test_of_a_copy_and_its_original_the_one_that_ended_counts(tasks: Path, workspace: Path) -> None:
+    """A process that had lost its lease wrote last, into the conversation that another had copied and finished."""
+    talked(tasks, workspace, DONE, ended=False)
+    shutil.rmtree(tasks / "journal")
+    assert found(tasks) == {DONE: "completed", OPEN: "interrupted"}
+
+
 def test_a_row_that_is_older_than_its_session_is_not_begun_again(tasks: Path) -> None:
     os.unlink(tasks / "journal" / "closed.json")  # as after a kill
     assert found(tasks) == {DONE: "completed", OPEN: "interrupted", "task_000000cc": "queued"}

@@ -116,6 +116,10 @@ def tool_family(app: Container, key: str) -> object:
 
             refs = WebRefs(app.artifacts, partial(_read_on_the_web, app), app.redact)
             return WebTools(app.web.pages, app.web.search, refs, partial(_may_dial, app))
+        case "github":
+            from codewhale.tools.github import GithubTools
+
+            return GithubTools()
         case "speech":
             from codewhale.tools.speech import SpeechTools
 

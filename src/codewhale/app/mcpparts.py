@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from msgspec import Struct
@@ -18,6 +19,7 @@ from codewhale.protocol.tools import BoundCall, ToolSpec
 
 if TYPE_CHECKING:
     from codewhale.mcp.calls import McpCalls
+    from codewhale.mcp.entries import ConfiguredServer
     from codewhale.mcp.service import McpService
 
 PREFIX = "mcp:"
@@ -71,7 +73,7 @@ class McpParts:
 
         ports, place = self._ports, self._place
         where = McpPlace(place.home, place.workspace, self._user_file, place.environ)
-        service = McpService(where, ports.clock, _servers, self._publish)
+        service = McpService(where, ports.clock, partial(_servers, self._place.home), self._publish)
         ports.closers.push_async_callback(service.aclose)
         results = ResultMaker(ports.artifacts, ports.images, ports.redact)
         return McpCalls(service, results, ports.asker, ports.completer)
@@ -87,15 +89,22 @@ class McpParts:
         assert self._calls is not None, "a tool of a server, and no servers"
         return self._calls.bind(spec, arguments)
 
+    def _named(self) -> "tuple[ConfiguredServer, ...]":
+        """The servers that the files name now; nothing is made of what they offered."""
+        if self._calls is not None:
+            return self._calls.service.refresh().servers
+        if not any_named(self._user_file, self._place.workspace):
+            return ()
+        from codewhale.mcp.config import config_files, read_config
+
+        return read_config(config_files(self._user_file, self._place.workspace)).servers
+
     async def require(self) -> None:
         """Start the servers without which no session begins. Raises SessionError."""
-        calls = self.at()
-        if calls is None:
-            return
-        for server in calls.service.configured.servers:
+        for server in self._named():
             if server.required and not server.disabled:
                 try:
-                    await calls.service.ready(server.name)
+                    await self.built().service.ready(server.name)
                 except ToolError as error:
                     text = f"{error.message} It is required ({server.file}), so no session begins without it."
                     raise SessionError(text) from None
@@ -131,6 +140,9 @@ class McpParts:
     def served(self, workspace: str, yolo: bool) -> ServedTools:
         """The tools of servers that join the array of a session that is opened now, from what they said last time:
         those that are always loaded, and in yolo mode all, those first."""
+        # Rows are made where some are to join: no other session waits for them before its first request.
+        if not any(yolo or server.always_load for server in self._named()):
+            return ServedTools()
         calls = self.at()
         if calls is None or os.path.realpath(workspace) != os.path.realpath(self._place.workspace):
             return ServedTools()
@@ -152,14 +164,15 @@ def open_servers(home: str, workspace: str, user_file: str, environ: Mapping[str
     from codewhale.mcp.service import McpPlace, McpService
 
     place = McpPlace(home, workspace, os.path.expanduser(user_file), environ)
-    return McpService(place, SystemClock(), _servers, lambda server, rows: {})
+    return McpService(place, SystemClock(), partial(_servers, home), lambda server, rows: {})
 
 
 def _name(spec: ToolSpec) -> str:
     return spec.name
 
 
-def _servers() -> Any:
+def _servers(home: str) -> Any:
+    from codewhale.mcp.logins import LoginStore
     from codewhale.mcp.servers import McpServers
 
-    return McpServers()
+    return McpServers(LoginStore(home))

@@ -51,7 +51,9 @@ def build(parser: argparse.ArgumentParser) -> None:
     validate.add_argument("--start", action="store_true", help="also start each approved server")
     _named(_declare(actions, "reload", "start a server and list anew what it offers"))
     login = _named(_declare(actions, "login", "keep a token for the address of a server; it is read from stdin"))
-    login.add_argument("--remove", action="store_true", help="remove the kept token")
+    how = login.add_mutually_exclusive_group()
+    how.add_argument("--remove", action="store_true", help="remove the kept token, and the login")
+    how.add_argument("--browser", action="store_true", help="log in by OAuth: shows the address to open")
     mcpserve.build(actions.add_parser("serve", help="offer this workspace's tools to other programs"))
 
 
@@ -181,8 +183,15 @@ async def _closing(admin: "McpAdmin", work: Callable[[], Any]) -> Any:
 def _login(admin: "McpAdmin", args: argparse.Namespace) -> int:
     if args.remove:
         return _done(args, "removed the token of" if admin.forget_token(args.name) else "had no token:", args.name)
+    if args.browser:
+        asyncio.run(_closing(admin, lambda: admin.log_in(args.name, _visit)))
+        return _done(args, "logged in to", args.name)
     token = _typed(f"Token for {args.name}: ")
     return _done(args, "kept for", admin.keep_token(args.name, token))
+
+
+def _visit(url: str) -> None:
+    say(sanitise(f"codewhale: open this address in your browser, and log in there:\n{url}"))
 
 
 def _typed(question: str) -> str:

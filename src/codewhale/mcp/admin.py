@@ -3,7 +3,7 @@ check."""
 
 import asyncio
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from msgspec import Struct
 
@@ -12,7 +12,8 @@ from codewhale.mcp import edit
 from codewhale.mcp.config import config_files
 from codewhale.mcp.entries import ConfigFault, ConfiguredServer, Times, read_entry
 from codewhale.mcp.identity import shown_line
-from codewhale.mcp.service import McpService, Pending, unapproved
+from codewhale.mcp.logins import LoginStore
+from codewhale.mcp.service import McpService, Pending, log_in, unapproved
 from codewhale.protocol.errors import ConfigError, ToolError
 from codewhale.protocol.views import ServerRow
 
@@ -206,7 +207,17 @@ class McpAdmin:
         return name
 
     def forget_token(self, name: str) -> bool:
-        return self._service.tokens.remove(self._addressed(name))
+        """Forget the token of a server, and its login; whether there was one."""
+        had = self._service.tokens.remove(self._addressed(name))
+        return LoginStore(self._service.place.home).remove(name) or had
+
+    async def log_in(self, name: str, visit: Callable[[str], None]) -> None:
+        """Log in to a server in the browser."""
+        self._addressed(name)
+        try:
+            await log_in(self._service, name, visit)
+        except ToolError as error:
+            raise ConfigError(error.message) from None
 
     def _addressed(self, name: str) -> ConfiguredServer:
         server = self._named(name)

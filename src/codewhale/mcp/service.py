@@ -377,3 +377,16 @@ def unapproved(name: str, standing: Standing) -> str:
         f"The MCP server {name} {what}, so it was not started. The user looks at it and approves it with /mcp approve "
         f"{name}, or `codewhale mcp approve {name}`."
     )
+
+
+async def log_in(service: McpService, name: str, visit: Callable[[str], None]) -> None:
+    """Log in to an approved server in the person's browser, which `visit(url)` leads there. Raises ToolError."""
+    server = service.server(name)
+    resolved = await asyncio.to_thread(service._resolved, server)
+    service._refuse_unapproved(server, resolved)
+    kept = service.tokens.headers(server, resolved.spec.url)
+    headers = {key: value for key, value in resolved.spec.headers.items() if key not in kept}
+    try:
+        await service.broker.login(replace(resolved.spec, headers=headers), visit)
+    except ServerFailed as failed:
+        raise service._failed(name, failed) from None

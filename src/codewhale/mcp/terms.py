@@ -11,7 +11,7 @@ class ServerSpec(Struct, frozen=True, omit_defaults=True):
     """How one server is reached, resolved and approved: a program (`argv`) or an address (`url`). `env` holds the
     declared variables with their values; beside them a program gets the allow-listed ones of any command, and none of
     the person's secrets. `profile` is the sandbox that holds it. Times are seconds. `sampling`: it may ask for answers
-    of the model. `sse`: its address speaks the older transport, of a stream and posts."""
+    of the model."""
 
     name: str
     argv: tuple[str, ...] = ()
@@ -25,7 +25,6 @@ class ServerSpec(Struct, frozen=True, omit_defaults=True):
     roots: tuple[str, ...] = ()
     profile: str = "none"
     sampling: bool = False
-    sse: bool = False
 
 
 class LoginOptions(Struct, frozen=True, omit_defaults=True):
@@ -148,6 +147,10 @@ class Servers(Protocol):
 
     async def open(self, spec: ServerSpec) -> ServerOffer:
         """Start the broker where there is none, and the server where it does not run; what it offers now."""
+
+    async def login(self, spec: ServerSpec, visit: Callable[[str], None]) -> ServerOffer:
+        """Connect with a person there who can log in: `visit(url)` shows their browser where. What comes of it is kept,
+        and the server is closed again."""
 
     def state(self, name: str) -> ServerState: ...
 

@@ -87,13 +87,14 @@ class TaskBook:
                 "sessions stand were found again; schedules and tasks that had not begun are lost."
             )
         for task, sessions in conversations(self._sessions).items():
-            run, session = journal.runs.get(task), sessions[-1]
+            run = journal.runs.get(task)
             if run is not None and (run.state not in ("queued",) or spec_of(run).session or run.attempt):
                 continue
-            conversation = read_conversation(self._sessions, session)
-            if conversation is None or conversation.opened is None or not conversation.turns:
-                continue
-            self._find_again(journal, task, session, conversation)
+            found = [(one, read) for one in sessions if (read := read_conversation(self._sessions, one)) is not None]
+            begun = [(session, read) for session, read in found if read.opened is not None and read.turns]
+            done = [one for one in begun if (end := ending(one[1])) is not None and end[0] == "completed"]
+            if begun:  # of a copy and its original the one that came to an end counts
+                self._find_again(journal, task, *(done or begun)[-1])
         journal.trusted()
 
     def _find_again(self, journal: RunJournal, task: str, session: str, conversation: TaskConversation) -> None:

@@ -10,7 +10,6 @@ import httpcore2
 import httpx2
 from mcp.client._transport import TransportStreams
 from mcp.client.auth import OAuthClientProvider
-from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
@@ -47,17 +46,10 @@ class WebTransport:
             transport=GuardedTransport(spec.url, spec.headers, self._noted),
             headers=spec.headers, auth=auth, timeout=httpx2.Timeout(30.0, read=None), trust_env=False,
         )  # fmt: skip
-        streams: TransportStreams
-        if spec.sse:
-            streams = await self._stack.enter_async_context(
-                sse_client(spec.url, sse_read_timeout=86_400.0, httpx_client_factory=_Made(client))
-            )
-        else:
-            await self._stack.enter_async_context(client)
-            streams = await self._stack.enter_async_context(
-                streamable_http_client(spec.url, http_client=client, max_sse_event_size=MOST_BODY)
-            )
-        return streams
+        await self._stack.enter_async_context(client)
+        return await self._stack.enter_async_context(
+            streamable_http_client(spec.url, http_client=client, max_sse_event_size=MOST_BODY)
+        )
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -66,21 +58,6 @@ class WebTransport:
 
     def _noted(self, problem: str, denied: bool) -> None:
         self.problem, self.denied = problem, denied
-
-
-class _Made:
-    """What makes a client: it is there already."""
-
-    def __init__(self, client: httpx2.AsyncClient) -> None:
-        self._client = client
-
-    def __call__(
-        self,
-        headers: dict[str, str] | None = None,
-        timeout: httpx2.Timeout | None = None,
-        auth: httpx2.Auth | None = None,
-    ) -> httpx2.AsyncClient:
-        return self._client
 
 
 class GuardedTransport(httpx2.AsyncBaseTransport):
