@@ -122,7 +122,8 @@ async def test_what_goes_wrong_says_what_to_do(
     record = call("pr_attempt_record", summary="x")
     wrong = [
         call("pr_attempt_read", attempt_id="attempt_00000000"), call("pr_attempt_preflight", attempt_id="../x"),
-        call("pr_attempt_list", task_id="task_nothing"), {**record, "arguments": {"summary": "x", "attempt_index": 2}},
+        call("pr_attempt_list", task_id="task_nothing"),
+        {**record, "arguments": {"summary": "x", "attempt_index": 2, "attempt_count": 1}},
     ]  # fmt: skip
     _, found = await played(home, repo, *wrong)
     for result, field in zip(found, ("attempt_id", "attempt_id", "task_id", "attempt_index"), strict=True):

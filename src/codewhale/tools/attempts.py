@@ -50,7 +50,7 @@ class AttemptRecordArgs(Args, frozen=True):
         | None
     ) = None
     attempt_index: Annotated[int, Doc("Which of the group.", ge=1, le=1000)] = 1
-    attempt_count: Annotated[int, Doc("How many the group has.", ge=1, le=1000)] = 1
+    attempt_count: Annotated[int, Doc("How many the group has; the index if absent.", ge=1, le=1000)] | None = None
     verification: Annotated[tuple[Check, ...], Doc("What checked it: commands or gate ids.", max_length=50)] = ()
 
 
@@ -83,10 +83,11 @@ class AttemptTools:
         """Keep the diff of the workspace against its last commit (staged, unstaged and new files) as a patch, with what
         was tried and what checked it, on a durable task or in this session. Changes neither files nor git's index.
         """
-        if args.attempt_index > args.attempt_count:
+        count = args.attempt_index if args.attempt_count is None else args.attempt_count
+        if args.attempt_index > count:
             raise ToolError(
                 "invalid_input", "`attempt_index` is larger than `attempt_count`.", field="attempt_index",
-                expected=f"1 to {args.attempt_count}", received=str(args.attempt_index),
+                expected=f"1 to {count}", received=str(args.attempt_index),
                 fix=Corrected({"attempt_count": args.attempt_index}),
             )  # fmt: skip
         own = self._kept.task_of(call.session)
@@ -109,7 +110,7 @@ class AttemptTools:
             id=short_id("attempt"),
             attempt_group_id=args.attempt_group_id or short_id("group"),
             attempt_index=args.attempt_index,
-            attempt_count=args.attempt_count,
+            attempt_count=count,
             base_ref=found.base_ref,
             base_sha=found.base_sha,
             head_ref=found.base_ref,

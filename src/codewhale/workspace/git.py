@@ -115,7 +115,8 @@ async def git(
     Options that could run, write or read elsewhere, and commands not known to be reading, raise ValueError. Raises
     ToolError not_available when git is not installed or `cwd` is in no repository.
     """
-    return await _asked((args[0], *_checked(args), *args[1:]), cwd, _Ask(seconds, stdin, output_limit))
+    always = _checked(args)
+    return await _asked((args[0], *always, *args[1:]), cwd, _Ask(seconds, stdin, output_limit))
 
 
 async def beside(
