@@ -38,7 +38,7 @@ PROMISED = frozenset(
     todo_list todo_update todo_write update_plan web_search write_file""".split()
 )
 NOT_BUILT = frozenset(
-    """github_close_issue github_close_pr github_comment pr_attempt_list pr_attempt_preflight pr_attempt_read
+    """pr_attempt_list pr_attempt_preflight pr_attempt_read
     pr_attempt_record""".split()
 )
 RETIRED = ("agent_spawn", "agent_wait", "agent_result", "rlm")

@@ -25,7 +25,7 @@ from support.scenes import only, results, watching
 
 # What plan mode does with each tool; a new tool needs a row.
 CHANGES = {
-    "speech", "task_cancel", "task_create",
+    "github_close_issue", "github_close_pr", "github_comment", "speech", "task_cancel", "task_create",
     *(f"automation_{name}" for name in ("create", "delete", "pause", "resume", "run", "update")),
     "apply_patch", "edit_file", "exec_shell", "exec_shell_cancel", "exec_shell_interact", "fim_edit", "note",
     "revert_turn", "run_tests", "run_verifiers", "task_gate_run", "task_shell_start", "write_file",

@@ -228,6 +228,7 @@ RUNS = {
     "task_shell_start",
 }
 OPENS = {"tool_agent"}
+SENDS = {"github_close_issue", "github_close_pr", "github_comment"}
 JOBS = {"exec_shell_cancel", "exec_shell_interact"}
 TABLE = {
     # plan, then agent with a person, headless and auto, then yolo
@@ -235,10 +236,13 @@ TABLE = {
     "writes": ("deny", "allow", "allow", "allow", "allow"),
     "shows": ("deny", "ask", "allow", "allow", "allow"),
     "runs": ("deny", "ask", "deny", "allow", "allow"),
+    "sends": ("deny", "ask", "deny", "deny", "deny"),
     "jobs": ("deny", "allow", "allow", "allow", "allow"),
     "opens": ("allow", "ask", "allow", "allow", "allow"),
 }
-KINDS = {"reads": READS, "writes": WRITES, "shows": SHOWS_FIRST, "runs": RUNS, "jobs": JOBS, "opens": OPENS}
+KINDS = {
+    "reads": READS, "writes": WRITES, "shows": SHOWS_FIRST, "runs": RUNS, "sends": SENDS, "jobs": JOBS, "opens": OPENS,
+}  # fmt: skip
 COMMAND = {"command": "make test"}
 OTHER = {
     "exec_shell": COMMAND,

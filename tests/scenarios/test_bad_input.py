@@ -206,8 +206,9 @@ def state(folder: Path) -> dict[str, tuple[int, int, int]]:
     return found
 
 
+GITHUB = ("github_close_issue", "github_close_pr", "github_comment")
 # What needs a person, or a program that need not be installed.
-NOT_HERE = frozenset({"github_issue_context", "github_pr_context", "request_user_input", "speech"})
+NOT_HERE = frozenset({*GITHUB, "github_issue_context", "github_pr_context", "request_user_input", "speech"})
 
 
 class Badly:
