@@ -105,7 +105,7 @@ async def test_a_conversation_is_opened_and_continued_within_its_rights(
         assert empty.is_error and "prompt" in said(empty)
     async with over_stdio(tmp_path, place, mode=MODERN) as client:
         more = await client.call_tool("continue_conversation", {"session_id": session, "prompt": "again"})
-        assert more.structured_content["session_id"] == session
+        assert more.structured_content and more.structured_content["session_id"] == session, said(more)
         assert more.structured_content["answer"] == "Still here."
     listed = codewhale_program(tmp_path, "sessions", "list", "-w", str(place), "--json")
     assert session in listed.stdout

@@ -160,6 +160,8 @@ class EngineClient:
         clauses = self.parts.permissions.liftable(op.workspace, op.clauses) if op.clauses else []
         if not op.owner:
             await self.parts.mcp.require()
+            if op.resume or op.fork:
+                self.parts.mcp.at()  # what the session knows of servers is called by name
         session = self._engine.open(op)
         workspace = session.state.workspace
         session.lifted.extend(clauses)

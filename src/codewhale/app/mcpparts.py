@@ -19,6 +19,7 @@ from codewhale.protocol.tools import BoundCall, ToolSpec
 
 if TYPE_CHECKING:
     from codewhale.mcp.calls import McpCalls
+    from codewhale.mcp.entries import ConfiguredServer
     from codewhale.mcp.service import McpService
 
 PREFIX = "mcp:"
@@ -88,15 +89,22 @@ class McpParts:
         assert self._calls is not None, "a tool of a server, and no servers"
         return self._calls.bind(spec, arguments)
 
+    def _named(self) -> "tuple[ConfiguredServer, ...]":
+        """The servers that the files name now; nothing is made of what they offered."""
+        if self._calls is not None:
+            return self._calls.service.refresh().servers
+        if not any_named(self._user_file, self._place.workspace):
+            return ()
+        from codewhale.mcp.config import config_files, read_config
+
+        return read_config(config_files(self._user_file, self._place.workspace)).servers
+
     async def require(self) -> None:
         """Start the servers without which no session begins. Raises SessionError."""
-        calls = self.at()
-        if calls is None:
-            return
-        for server in calls.service.configured.servers:
+        for server in self._named():
             if server.required and not server.disabled:
                 try:
-                    await calls.service.ready(server.name)
+                    await self.built().service.ready(server.name)
                 except ToolError as error:
                     text = f"{error.message} It is required ({server.file}), so no session begins without it."
                     raise SessionError(text) from None
@@ -132,6 +140,9 @@ class McpParts:
     def served(self, workspace: str, yolo: bool) -> ServedTools:
         """The tools of servers that join the array of a session that is opened now, from what they said last time:
         those that are always loaded, and in yolo mode all, those first."""
+        # Rows are made where some are to join: no other session waits for them before its first request.
+        if not any(yolo or server.always_load for server in self._named()):
+            return ServedTools()
         calls = self.at()
         if calls is None or os.path.realpath(workspace) != os.path.realpath(self._place.workspace):
             return ServedTools()

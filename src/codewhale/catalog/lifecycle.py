@@ -16,7 +16,7 @@ State = Literal["active", "deferred", "hidden", "deprecated", "removed"]
 
 SEARCHES: frozenset[str] = frozenset(("tool_search_tool_bm25", "tool_search_tool_regex"))
 
-# The active set: in the array of every request of the default profile, from the first turn on.
+# In the array of every request of the default profile.
 ACTIVE: frozenset[str] = SEARCHES | frozenset(
     """agent_close agent_eval agent_open apply_patch checklist_write edit_file exec_shell exec_shell_interact
     exec_shell_wait fetch_url file_search git_diff git_log git_show git_status grep_files list_dir read_file

@@ -165,9 +165,8 @@ class SessionStore:
     def summaries(self, workspace: str = "", *, owned: bool = False) -> list[SessionSummary]:
         """A row for each session, newest first; those of one workspace (and those too damaged to tell) when given;
         those that work for another one, or for a task, where `owned` ones are asked for."""
-        rows = [
-            row for row in map(self._summary, self._ids()) if row is not None and (owned or not (row.owner or row.kind))
-        ]
+        found = (row for row in map(self._summary, self._ids()) if row is not None)
+        rows = [row for row in found if owned or (not row.owner and row.kind in ("", "mcp"))]
         if workspace:
             names = {"", workspace, os.path.realpath(workspace)}
             rows = [row for row in rows if row.workspace in names]
