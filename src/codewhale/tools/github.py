@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from codewhale.lib.clock import rfc3339
 from codewhale.lib.ids import short_id
-
 from codewhale.lib.jsontext import pretty
 from codewhale.lib.text import counted, one_line, sanitise
 from codewhale.process.launch import Launch, run
