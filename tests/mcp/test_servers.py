@@ -92,6 +92,7 @@ async def test_a_server_of_the_newer_revision_from_end_to_end(servers: McpServer
 
 async def test_what_servers_ask_in_the_older_revision(servers: McpServers, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SOME_API_KEY", "secret")
+    monkeypatch.setenv("NODE_ENV", "production")
     asked, changed = Asked(), list[str]()
     servers.changed = changed.append
     offer = await servers.open(rude(env={"ONE": "1"}, roots=(str(HERE),), sampling=True))
@@ -105,7 +106,7 @@ async def test_what_servers_ask_in_the_older_revision(servers: McpServers, monke
     assert "not allowed" in first(await servers.call("rude", "sample", {}, refusing))
     assert json.loads(first(await servers.call("rude", "roots", {}, asked)))["roots"][0]["uri"] == HERE.as_uri()
     environment = json.loads(first(await servers.call("rude", "environment", {}, asked)))
-    assert environment["ONE"] == "1" and "SOME_API_KEY" not in environment
+    assert environment["ONE"] == "1" and "SOME_API_KEY" not in environment and "NODE_ENV" not in environment
     with pytest.raises(ServerFailed, match="no such argument") as refused:
         await servers.call("rude", "refuse", {}, asked)
     assert refused.value.kind == "refused"

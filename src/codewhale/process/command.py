@@ -38,7 +38,8 @@ class Launch(Struct, frozen=True):
     are kept. `attached` gives it the harness's own three streams instead, and with `foreground` it stays in the
     harness's session, in a process group of its own, so that it can be given the terminal. Unsupervised is for programs
     of the harness's own choice that start nothing lasting; `own` gives one an environment in which nothing leads into
-    the workspace (see process.programs for where it is found).
+    the workspace (see process.programs for where it is found). `declared` leaves of the person's environment what tells
+    who and where they are, and nothing else.
 
     `profile` ("none", "read-only", "workspace-write", "isolated") with its `allowances` says what the sandbox lets it
     touch; there is none by itself, so that whoever starts something says how it is held. `workspace` is the root of
@@ -62,6 +63,7 @@ class Launch(Struct, frozen=True):
     output_limit: int = 1_000_000
     supervised: bool = True
     own: bool = False
+    declared: bool = False
     ceiling: Ceiling = Ceiling()
 
 
@@ -106,6 +108,7 @@ _ALLOWED = frozenset(
     HTTP_PROXY HTTPS_PROXY ALL_PROXY NO_PROXY http_proxy https_proxy all_proxy no_proxy
     """.split()
 )
+_PLACE = frozenset("PATH HOME USER LOGNAME SHELL LANG TERM TZ TMPDIR".split())
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _PR_SET_DUMPABLE = 4  # prctl(2)
 _SECRET_VALUE = re.compile(r"://[^/\s@]*@")
@@ -137,6 +140,8 @@ def launch_env(launch: Launch) -> dict[str, str]:
     into the workspace, and one that is isolated gets none of the person's."""
     if launch.profile == ISOLATED:
         return child_env(launch.env, {})
+    if launch.declared:
+        return child_env(launch.env, {name: value for name, value in os.environ.items() if name in _PLACE})
     source = own_env(os.environ, launch.workspace or launch.cwd) if launch.own else None
     return child_env(launch.env, source)
 

@@ -48,7 +48,7 @@ class ProgramTransport:
         spec = self._spec
         launch = Launch(
             argv=spec.argv, cwd=spec.folder or "/", env=spec.env, profile=spec.profile, keep_stdin=True,
-            output_limit=_KEPT,
+            output_limit=_KEPT, declared=True,
         )  # fmt: skip
         try:
             self._child = await start(launch, self._heard)
