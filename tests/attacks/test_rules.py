@@ -207,7 +207,7 @@ READS = {
     "task_read",
     "checklist_add", "checklist_list", "checklist_update", "checklist_write", "code_history", "code_symbols",
     "codebase_search", "diagnostics", "exec_shell_wait", "file_search", "git_blame", "git_diff", "git_log",
-    "fetch_url", "git_show", "git_status", "grep_files",
+    "fetch_url", "git_show", "git_status", "github_issue_context", "github_pr_context", "grep_files",
     "handle_read", "list_dir", "load_skill", "memory_get", "memory_search",
     "project_map", "read_file", "remember", "request_user_input", "retrieve_tool_result",
     "rlm_close", "rlm_configure", "rlm_eval", "rlm_open", "rlm_session_objects", "task_shell_wait",

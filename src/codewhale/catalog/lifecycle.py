@@ -83,8 +83,8 @@ SUCCESSORS = ("agent_open", "agent_eval", "agent_close")
 # Other names that were promised and stand for nothing yet: none of them ever runs another tool.
 PROMISED: frozenset[str] = frozenset(
     """create_goal finance get_goal image_analyze image_ocr js_execution notify pandoc_convert pr_attempt_list
-    pr_attempt_preflight pr_attempt_read pr_attempt_record recall_archive review slop_ledger_append slop_ledger_export slop_ledger_query
-    slop_ledger_update update_goal""".split()
+    pr_attempt_preflight pr_attempt_read pr_attempt_record recall_archive review slop_ledger_append
+    slop_ledger_export slop_ledger_query slop_ledger_update update_goal""".split()
 )
 
 # What the array of a session begins with, by profile. A profile is chosen when the head is pinned, never in a turn.
