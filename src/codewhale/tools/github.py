@@ -67,7 +67,7 @@ Criteria = Annotated[list[Fact], Doc("What had to hold, each as it was met.", mi
 Comment = Annotated[str, Doc("What is sent, exactly as it is.", min_length=1, max_length=MOST_TEXT, pattern=r"\S")]
 
 
-class Evidence(Args, frozen=True):
+class WorkEvidence(Args, frozen=True):
     """What was done and checked; it is shown to whoever approves and kept, and not sent."""
 
     files_changed: Facts
@@ -82,7 +82,7 @@ class GithubComment(Args, frozen=True):
     target: Annotated[Literal["issue", "pr"], Doc("What the number is of.")]
     number: Number
     body: Comment
-    evidence: Evidence
+    evidence: WorkEvidence
     repo: Repo = ""
     dry_run: Annotated[bool, Doc("Check all of it, and send nothing.")] = False
 
@@ -92,7 +92,7 @@ class GithubClose(Args, frozen=True):
 
     number: Number
     acceptance_criteria: Criteria
-    evidence: Evidence
+    evidence: WorkEvidence
     comment: Comment | None = None
     repo: Repo = ""
     allow_dirty: Annotated[bool, Doc("Although files of the workspace are changed and not committed.")] = False
