@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: mcp-conformance mcp-crash mcp-bench mcp-server-bench undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke schedules texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech pages search-eval search-fit search-policy shows clean work-crash journal-damage tasks-bench
+.PHONY: mcp-conformance mcp-reference mcp-crash mcp-bench mcp-server-bench undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke schedules texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech pages search-eval search-fit search-policy shows clean work-crash journal-damage tasks-bench
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -164,6 +164,9 @@ skills-check: $(STAMP) ## 200 skills judged by us and by the standard's own vali
 mcp-conformance: $(STAMP) ## the public conformance suite of MCP against client and server, and its inspector (NPM=folder of an installation; skipped without it)
 	@NPM="$(NPM)" $(PY) scripts/mcp_conformance.py
 	@NPM="$(NPM)" $(PY) scripts/mcp_conformance_server.py
+
+mcp-reference: $(STAMP) ## the three public reference servers driven through whole turns (NPM=folder of an installation; skipped without it)
+	@NPM="$(NPM)" $(PY) scripts/mcp_reference.py
 
 mcp-crash: $(STAMP) ## kill the broker and MCP servers in the middle of calls, REWINDS times, and look for loss and repeats
 	@$(PY) scripts/mcp_crash.py --kills $(REWINDS)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from codewhale.app.mcpparts import open_servers
 from codewhale.mcp.entries import Times, read_entry
 from codewhale.mcp.identity import card, resolve
 from codewhale.mcp.rows import contained_schema, row, wire_name, wire_table
@@ -132,3 +133,19 @@ def test_the_first_server_keeps_its_name_whatever_another_offers(tmp_path: Path)
     table = wire_table([(servers[0], ServerOffer("git", tools=tuple(offered("hub_push")))),
                         (servers[1], ServerOffer("x", tools=tuple(offered("push"))))])  # fmt: skip
     assert table.tools == {"mcp_git_hub_push": ("git", "hub_push")} and len(table.refused) == 1
+
+
+def test_a_program_of_any_size_is_known_by_its_bytes(world: McpWorld) -> None:
+    large = world.work / "interpreter"
+    with large.open("wb") as file:
+        file.truncate(100 << 20)  # as node is
+    large.chmod(0o755)
+    world.name(notes={"command": str(large)})
+    world.approve("notes")
+    service = open_servers(str(world.home), str(world.work), str(world.file), {"PATH": "/usr/bin:/bin"})
+    assert service.pending("notes") is None
+    with large.open("r+b") as file:
+        file.seek(90 << 20)
+        file.write(b"!")
+    pending = service.pending("notes")
+    assert pending is not None and pending.standing == "changed"

@@ -209,3 +209,30 @@ async def test_a_prompt_is_a_command_and_a_resource_a_source(world: McpWorld) ->
         assert "Summarise all notes in a short style." in body and "mcp_result server" in body
         assert "notes: resource" in body and "notes://all" in body and "read by mcp_read_resource" in body
         assert stage.app.parts.engine.session(session).state.tainted, "what the prompt says is text of others"
+
+
+@pytest.mark.parametrize("allowed", [True, False], ids=["allowed", "not allowed"])
+async def test_a_sub_agent_calls_servers_by_what_its_parent_may(world: McpWorld, allowed: bool) -> None:
+    if allowed:
+        rules = '[[rules]]\naction = "allow"\ntool = "mcp_notes_add_note"\n'
+        (world.home / "permissions.toml").write_text(rules)
+    noting = calling("mcp_notes_add_note", text="milk")
+
+    def model(request: dict[str, Any]) -> dict[str, Any]:
+        messages = request["messages"]
+        step = sum(one["role"] == "assistant" for one in messages)
+        if any(one["role"] == "user" and "Note it" in str(one["content"]) for one in messages):
+            heard.extend(str(one["content"]) for one in messages[-1:] if one["role"] == "tool")
+            return [SEARCH, noting, {"text": "SUMMARY: noted"}][min(step, 2)]
+        opening = calling("agent_open", prompt="Note it", role="implementer", name="writer")
+        return [opening, {"text": "Opened."}, DONE][min(step, 2)]
+
+    heard: list[str] = []
+    await known(world)
+    world.log.unlink()
+    async with harness(world.home, world.work, [model] * 10) as stage:
+        session = await stage.open(mode=Mode.AGENT, authority=Authority.HEADLESS)
+        events = await stage.turn("Go", session)
+    assert isinstance(events[-1], TurnFinished)
+    assert ("milk" in world.calls) is allowed, heard
+    assert ("noted: milk" in heard[-1]) is allowed

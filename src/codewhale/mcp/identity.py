@@ -5,6 +5,7 @@ import hashlib
 import os
 import re
 import shlex
+import stat
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -14,9 +15,8 @@ from codewhale.lib.text import one_line
 from codewhale.mcp.entries import ConfiguredServer, EntryFault, expand
 from codewhale.mcp.terms import ServerSpec
 from codewhale.process.programs import find_program
-from codewhale.process.sandbox.gitfiles import read_small
 
-MOST_FILES, MOST_FILE_BYTES = 64, 64 << 20
+MOST_FILES, MOST_FILE_BYTES = 64, 1 << 30
 _VERSION = re.compile(r"v?\d+\.\d+(\.\d+)?[\w.+-]*")
 _DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
 # Launchers, the words behind which the package stands, and where they fetch it.
@@ -193,11 +193,25 @@ def _named(argv: tuple[str, ...], folder: str) -> Iterator[tuple[str, str]]:
         if len(seen) == MOST_FILES:
             raise EntryFault("args", f"names more than {MOST_FILES} files", "Put the command line into one script")
         seen.add(path)
-        data = read_small(path, MOST_FILE_BYTES)
-        if data is None:
-            text = f"names {one_line(path, 200)}, which cannot be read or is too large"
-            raise EntryFault("args", text, "Name a file that can be read and is smaller than 64 MB")
-        yield path, hashlib.sha256(data).hexdigest()
+        digest = _hashed(path)
+        if not digest:
+            key, text = "args", f"names {one_line(path, 200)}, which cannot be read or is too large"
+            raise EntryFault(
+                "command" if word == argv[0] else key, text, "Name a file of 1 GB at most that you can read"
+            )
+        yield path, digest
+
+
+def _hashed(path: str) -> str:
+    """The hash of a regular file, "" for one that cannot be read or is too large. An interpreter may be large: it is
+    never in memory as a whole."""
+    try:
+        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
+            status = os.fstat(file.fileno())
+            fine = stat.S_ISREG(status.st_mode) and status.st_size <= MOST_FILE_BYTES
+            return hashlib.file_digest(file, "sha256").hexdigest() if fine else ""
+    except (OSError, ValueError):
+        return ""
 
 
 def _words(argv: tuple[str, ...]) -> Iterator[str]:
