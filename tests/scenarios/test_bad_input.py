@@ -261,6 +261,7 @@ async def refused(
         know_every_tool(home)
         (home / "skills/house").mkdir(parents=True)
         (home / "skills/house/SKILL.md").write_text("---\nname: house\ndescription: Rules of the house\n---\nKnock.\n")
+    (home / "permissions.toml").write_text('[[rules]]\naction = "allow"\ntool = "github_*"\n')
     site = WebServer({"/": html("<p>One page.</p>"), "/search": hits(("One", "http://example.org/", "one"))})
     async with site, harness(home, space, model, facts=FACTS, window=window) as stage:
         site.serve(stage)
@@ -272,7 +273,7 @@ async def refused(
     assert [result.ms for result in found if result.ms > HANG * 1000] == []
     assert len(good) == len(model.next)
     for named, result in zip(model.next, good, strict=True):
-        nobody = named[0] in NOT_HERE and result.error == "not_available"
+        nobody = named[0] in NOT_HERE and result.error in ("not_available", "execution_failed")
         assert named[0] == tool or not tool or {named[0], tool} <= AGENTS, f"the next call is of {named[0]}"
         assert result.ok or nobody, f"{model.next} the next call {named} fails: {result.content[:300]}"
     return bad

@@ -185,8 +185,6 @@ class GithubTools:
         evidence = msgspec.to_builtins(args.evidence)
         if isinstance(args, GithubClose):
             evidence["acceptance_criteria"] = args.acceptance_criteria
-            if not args.allow_dirty:
-                await _committed(call.workspace)
         self._speakable(call, text, "body" if action == "comment" else "comment")
         repo = await _place(args.repo, call)
         row = _read(await _gh(call, "api", f"repos/{repo}/issues/{args.number}"))
@@ -194,6 +192,8 @@ class GithubTools:
             action, target, args.number, repo, text, str(row.get("html_url", "")), str(row.get("title", "")), evidence
         )
         _fits(write, row)
+        if isinstance(args, GithubClose) and not args.allow_dirty:
+            await _committed(call.workspace)
         if args.dry_run:
             said = f"Nothing was sent. Without dry_run the user would be asked about this on {write.name}."
             unsent = {"summary": said, "commands": [["gh", *one] for one in write.commands], "text": text}
@@ -236,9 +236,13 @@ async def _committed(workspace: str) -> None:
     if rows:
         some = ", ".join(one_line(row[3:], 80) for row in rows[:5])
         error = ToolError(
-            "execution_failed", f"{counted(len(rows), 'file')} of the workspace not committed ({some}); nothing was "
-            "sent. Commit or undo that first, or say allow_dirty.",
-        )  # fmt: skip
+            "invalid_input",
+            f"{counted(len(rows), 'file')} of the workspace not committed ({some}); nothing was sent. Commit or undo "
+            "that first, or say allow_dirty.",
+            field="allow_dirty",
+            expected="a worktree where all is committed, or true",
+            received="false",
+        )
         error.metadata = {"dirty_status": [one_line(row, 200) for row in rows[:50]]}
         raise error
 
