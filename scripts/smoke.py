@@ -37,7 +37,7 @@ PROMISED = frozenset(
     run_tests task_cancel task_create task_gate_run task_list task_read task_shell_start task_shell_wait todo_add
     todo_list todo_update todo_write update_plan web_search write_file""".split()
 )
-NOT_BUILT = frozenset("""github_close_issue github_close_pr github_comment""".split())
+NOT_BUILT = frozenset[str]()
 RETIRED = ("agent_spawn", "agent_wait", "agent_result", "rlm")
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+hello\n*** End Patch\n"
 DOORS = (

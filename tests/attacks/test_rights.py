@@ -25,7 +25,7 @@ from support.scenes import only, results, watching
 
 # What plan mode does with each tool; a new tool needs a row.
 CHANGES = {
-    "speech", "task_cancel", "task_create",
+    "github_close_issue", "github_close_pr", "github_comment", "speech", "task_cancel", "task_create",
     *(f"automation_{name}" for name in ("create", "delete", "pause", "resume", "run", "update")),
     "apply_patch", "edit_file", "exec_shell", "exec_shell_cancel", "exec_shell_interact", "fim_edit", "note",
     "revert_turn", "run_tests", "run_verifiers", "task_gate_run", "task_shell_start", "write_file",
@@ -36,7 +36,8 @@ LOOKS = {
     "task_read",
     "checklist_add", "checklist_list", "checklist_update", "checklist_write", "code_history", "code_symbols",
     "codebase_search", "diagnostics", "exec_shell_wait", "file_search", "git_blame", "git_diff", "git_log",
-    "fetch_url", "git_show", "git_status", "grep_files",
+    "fetch_url", "git_show", "github_issue_context", "github_pr_context", "git_status",
+    "grep_files",
     "handle_read", "list_dir", "load_skill", "memory_get", "memory_search",
     "pr_attempt_list", "pr_attempt_preflight", "pr_attempt_read", "pr_attempt_record",
     "project_map", "read_file", "remember", "request_user_input", "retrieve_tool_result",
@@ -44,6 +45,7 @@ LOOKS = {
     "tool_search_tool_bm25", "web_run", "web_search",
     "tool_search_tool_regex", "update_plan", "validate_data",
 }  # fmt: skip
+BY_GH = {"github_issue_context", "github_pr_context"}  # which need not be installed
 GATED = {"fim_edit", "tool_agent"}
 PAYLOAD = {"command": "touch PWNED"}
 DEEPER = {"prompt": "Deeper", "role": "general"}
@@ -63,7 +65,7 @@ async def test_h1_in_plan_mode_no_tool_changes_anything(authority: Authority, ho
     repo = make_repo(tmp_path / "repo", {"a.txt": "one\n", "Makefile": "test:\n\ttouch PWNED\n"})
     before = tree(repo)
     served = {name for name in LOOKS if "mcp_" in name}  # where no server is connected they are not there
-    names = sorted((CHANGES | LOOKS) - {"request_user_input", "update_plan"} - served)
+    names = sorted((CHANGES | LOOKS) - {"request_user_input", "update_plan"} - served - BY_GH)
     calls = [call(name, **GOOD[name]) for name in names]
     found = list(await played(home, repo, *calls[:40], mode=Mode.PLAN, authority=authority))
     found += await played(home, repo, *calls[40:], mode=Mode.PLAN, authority=authority)

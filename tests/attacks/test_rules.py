@@ -207,7 +207,7 @@ READS = {
     "task_read",
     "checklist_add", "checklist_list", "checklist_update", "checklist_write", "code_history", "code_symbols",
     "codebase_search", "diagnostics", "exec_shell_wait", "file_search", "git_blame", "git_diff", "git_log",
-    "fetch_url", "git_show", "git_status", "grep_files",
+    "fetch_url", "git_show", "git_status", "github_issue_context", "github_pr_context", "grep_files",
     "handle_read", "list_dir", "load_skill", "memory_get", "memory_search",
     "pr_attempt_list", "pr_attempt_preflight", "pr_attempt_read", "pr_attempt_record",
     "project_map", "read_file", "remember", "request_user_input", "retrieve_tool_result",
@@ -229,6 +229,7 @@ RUNS = {
     "task_shell_start",
 }
 OPENS = {"tool_agent"}
+SENDS = {"github_close_issue", "github_close_pr", "github_comment"}
 JOBS = {"exec_shell_cancel", "exec_shell_interact"}
 TABLE = {
     # plan, then agent with a person, headless and auto, then yolo
@@ -236,10 +237,13 @@ TABLE = {
     "writes": ("deny", "allow", "allow", "allow", "allow"),
     "shows": ("deny", "ask", "allow", "allow", "allow"),
     "runs": ("deny", "ask", "deny", "allow", "allow"),
+    "sends": ("deny", "ask", "deny", "deny", "deny"),
     "jobs": ("deny", "allow", "allow", "allow", "allow"),
     "opens": ("allow", "ask", "allow", "allow", "allow"),
 }
-KINDS = {"reads": READS, "writes": WRITES, "shows": SHOWS_FIRST, "runs": RUNS, "jobs": JOBS, "opens": OPENS}
+KINDS = {
+    "reads": READS, "writes": WRITES, "shows": SHOWS_FIRST, "runs": RUNS, "sends": SENDS, "jobs": JOBS, "opens": OPENS,
+}  # fmt: skip
 COMMAND = {"command": "make test"}
 OTHER = {
     "exec_shell": COMMAND,

@@ -216,8 +216,9 @@ def state(folder: Path) -> dict[str, tuple[int, int, int]]:
     return found
 
 
+GITHUB = ("github_close_issue", "github_close_pr", "github_comment")
 # What needs a person, or a program that need not be installed.
-NOT_HERE = frozenset({"github_issue_context", "github_pr_context", "request_user_input", "speech"})
+NOT_HERE = frozenset({*GITHUB, "github_issue_context", "github_pr_context", "request_user_input", "speech"})
 
 
 class Badly:
@@ -270,6 +271,7 @@ async def refused(
         know_every_tool(home)
         (home / "skills/house").mkdir(parents=True)
         (home / "skills/house/SKILL.md").write_text("---\nname: house\ndescription: Rules of the house\n---\nKnock.\n")
+    (home / "permissions.toml").write_text('[[rules]]\naction = "allow"\ntool = "github_*"\n')
     site = WebServer({"/": html("<p>One page.</p>"), "/search": hits(("One", "http://example.org/", "one"))})
     async with site, harness(home, space, model, facts=FACTS, window=window) as stage:
         site.serve(stage)
@@ -281,7 +283,7 @@ async def refused(
     assert [result.ms for result in found if result.ms > HANG * 1000] == []
     assert len(good) == len(model.next)
     for named, result in zip(model.next, good, strict=True):
-        nobody = named[0] in NOT_HERE and result.error == "not_available"
+        nobody = named[0] in NOT_HERE and result.error in ("not_available", "execution_failed")
         assert named[0] == tool or not tool or {named[0], tool} <= AGENTS, f"the next call is of {named[0]}"
         assert result.ok or nobody, f"{model.next} the next call {named} fails: {result.content[:300]}"
     return bad
@@ -350,7 +352,7 @@ def guessed(tool: str, case: Bad) -> bool:
 def judge_guess(result: CallFinished, what: object) -> None:
     """Whether a call that was run on a guess says so, and fails, if it does, like any other."""
     assert result.metadata["repairs"], what
-    if result.error:
+    if result.error and not (result.name in NOT_HERE and result.error in ("not_available", "execution_failed")):
         judge(result, what)
 
 

@@ -76,7 +76,7 @@ def _wrong(schema: Schema) -> Iterator[tuple[str, Any]]:
         yield "not in the enum", "no-such-choice"
         yield "empty for an enum", ""
     if "pattern" in schema:
-        yield "against the pattern", next(t for t in ("x-y-z", "!!") if not re.search(schema["pattern"], t))
+        yield "against the pattern", next(t for t in ("x-y-z", "!!", " ") if not re.search(schema["pattern"], t))
         yield "empty for a pattern", ""
     if "minimum" in schema:
         yield "below the minimum", schema["minimum"] - 1

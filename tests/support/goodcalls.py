@@ -6,6 +6,7 @@ from typing import Any
 
 ABC = [{"label": "a", "description": "A"}, {"label": "b", "description": "B"}]
 # JOB stands for the id of a job; the first call of a session is call_1.
+EVIDENCE = {"files_changed": ["a.txt"], "tests_run": ["make test: passed"], "final_status": "It starts."}
 GOOD: dict[str, dict[str, Any]] = {
     "agent_close": {"name": "helper"},
     "agent_eval": {"block": False},
@@ -50,6 +51,21 @@ GOOD: dict[str, dict[str, Any]] = {
     "mcp_get_prompt": {"server": "library", "name": "ask"},
     "mcp_read_resource": {"server": "library", "uri": "memo://one"},
     "note": {"content": "n"},
+    "github_close_issue": {
+        "number": 12,
+        "repo": "a/q",
+        "acceptance_criteria": ["it starts"],
+        "evidence": EVIDENCE,
+        "allow_dirty": True,
+    },
+    "github_close_pr": {
+        "number": 7,
+        "repo": "a/q",
+        "acceptance_criteria": ["it is replaced"],
+        "evidence": EVIDENCE,
+        "allow_dirty": True,
+    },
+    "github_comment": {"target": "issue", "number": 12, "repo": "a/q", "body": "Fixed.", "evidence": EVIDENCE},
     "github_issue_context": {"number": 12, "repo": "a/q"},
     "github_pr_context": {"number": 12, "repo": "a/q"},
     "handle_read": {"handle": "notes/final_0", "count": True},

@@ -119,7 +119,7 @@ def tool_family(app: Container, key: str) -> object:
         case "github":
             from codewhale.tools.github import GithubTools
 
-            return GithubTools()
+            return GithubTools(app.redact)
         case "speech":
             from codewhale.tools.speech import SpeechTools
 

@@ -27,9 +27,10 @@ ACTIVE: frozenset[str] = SEARCHES | frozenset(
 DEFERRED: frozenset[str] = frozenset(
     """automation_create automation_delete automation_list automation_pause automation_read automation_resume
     automation_run automation_update checklist_add checklist_list checklist_update code_history code_symbols
-    codebase_search diagnostics exec_shell_cancel fim_edit git_blame github_issue_context github_pr_context
-    handle_read list_mcp_resource_templates list_mcp_resources load_skill mcp_get_prompt mcp_read_resource
-    memory_get memory_search note pr_attempt_list pr_attempt_preflight pr_attempt_read pr_attempt_record project_map
+    codebase_search diagnostics exec_shell_cancel fim_edit git_blame github_close_issue github_close_pr
+    github_comment github_issue_context github_pr_context handle_read list_mcp_resource_templates list_mcp_resources
+    load_skill mcp_get_prompt mcp_read_resource memory_get memory_search note pr_attempt_list pr_attempt_preflight
+    pr_attempt_read pr_attempt_record project_map
     remember request_user_input retrieve_tool_result revert_turn rlm_close rlm_configure rlm_eval rlm_open
     rlm_session_objects run_verifiers speech task_cancel task_create task_gate_run task_list task_read
     task_shell_start task_shell_wait tool_agent validate_data web_run""".split()
@@ -82,9 +83,8 @@ SUCCESSORS = ("agent_open", "agent_eval", "agent_close")
 
 # Other names that were promised and stand for nothing yet: none of them ever runs another tool.
 PROMISED: frozenset[str] = frozenset(
-    """create_goal finance get_goal github_close_issue github_close_pr github_comment image_analyze image_ocr
-    js_execution notify pandoc_convert recall_archive review slop_ledger_append slop_ledger_export slop_ledger_query
-    slop_ledger_update update_goal""".split()
+    """create_goal finance get_goal image_analyze image_ocr js_execution notify pandoc_convert recall_archive review
+    slop_ledger_append slop_ledger_export slop_ledger_query slop_ledger_update update_goal""".split()
 )
 
 # What the array of a session begins with, by profile. A profile is chosen when the head is pinned, never in a turn.

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from codewhale.permissions.folders import Outside
 from codewhale.permissions.paths import NOTHING_SPECIAL, Special, beneath, by_path, guard, started_by
 from codewhale.permissions.prefixes import offered
-from codewhale.permissions.rules import NO_RULES, RuleFacts, RuleSet, host_of
+from codewhale.permissions.rules import NO_RULES, SENDS, RuleFacts, RuleSet, host_of
 from codewhale.permissions.scopes import by_scope
 from codewhale.permissions.shell.paths import secret_file
 from codewhale.permissions.shell.words import odd_character
@@ -59,6 +59,8 @@ def by_need(request: DecisionRequest) -> Opinion:
     effects = request.effects
     if request.mode is Mode.PLAN:
         return PLAN_READ
+    if request.tool in SENDS:
+        return Opinion("ask", SEND, f"{request.tool} speaks on GitHub in the user's name.")
     if all(effect is Effect.READS for effect in effects):
         return READ
     risky = Effect.EXECUTES in effects or (Effect.NETWORK in effects and Effect.WRITES in effects)
@@ -98,7 +100,9 @@ def unanswered(request: DecisionRequest, asked: Decision) -> Opinion:
         text = f"{reason} Nothing is asked (approval never), so it is denied."
         return Opinion("deny", "approval.never", text)
     how = "`codewhale exec --auto` (runs what no rule asks about) or `--yolo`"
-    if request.authority is Authority.AUTO or asked.rule.startswith(("file.", "secret.")):
+    if asked.rule == SEND:
+        how = f"a rule in permissions.toml that allows {request.tool} by its name"
+    elif request.authority is Authority.AUTO or asked.rule.startswith(("file.", "secret.")):
         how = "a rule that allows it in permissions.toml"
         how += "" if request.mode is Mode.YOLO else ", or `--yolo`"
     text = f"{reason} There is no user to approve it. Go on without it, or end and say that it needs {how}."
@@ -115,8 +119,9 @@ def _blocked(decision: Decision) -> Decision:
 SANDBOX = "workspace-write"
 OUTSIDE = "path.outside"
 LOOPBACK = "sandbox.loopback"
+SEND = "github.send"
 # Asks that no answer takes away for longer.
-_ONCE = ("permissions.", "hook.", "floor.", "constitution", "mcp.", LOOPBACK)
+_ONCE = ("permissions.", "hook.", "floor.", "constitution", "mcp.", LOOPBACK, SEND)
 # Lines of text for a job that are judged each.
 MOST_LINES = 200
 _MOST_REASONS = 3
@@ -316,7 +321,10 @@ class Policy:
             reasons = list(dict.fromkeys(opinion.reason for opinion in asks))
             more = f" And {len(reasons) - _MOST_REASONS} more." if len(reasons) > _MOST_REASONS else ""
             return Opinion("ask", asks[0].rule, " ".join(reasons[:_MOST_REASONS]) + more)
-        return opinions[0] if opinions and len(opinions) == len(judged) else by_need(request)
+        settled = bool(opinions) and len(opinions) == len(judged)
+        if settled and not (request.tool in SENDS and opinions[0].verdict == "allow"):
+            return opinions[0]
+        return by_need(request)
 
     def _built_in(self, subject: Subject, request: DecisionRequest, view: RuleFacts) -> Opinion | None:
         match subject:
@@ -481,7 +489,8 @@ def _always_asked(request: DecisionRequest, view: RuleFacts) -> bool:
     """Whether a call is asked about whatever a skill pre-approves: one of a session that has read what others wrote,
     or one that reads secrets, leaves the workspace, or names a protected path."""
     commands = [subject for subject in request.subjects if isinstance(subject, CommandSubject)]
-    return request.tainted or any(view.analyse(one).rule in _NO_SKILLS or _guarded(one) for one in commands)
+    sends = request.tool in SENDS
+    return sends or request.tainted or any(view.analyse(one).rule in _NO_SKILLS or _guarded(one) for one in commands)
 
 
 def _guarded(subject: CommandSubject) -> str:

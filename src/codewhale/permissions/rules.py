@@ -74,6 +74,8 @@ class RuleSet:
     def _matches(self, rule: Rule, request: DecisionRequest, view: RuleFacts) -> bool:
         if not _of_tool(rule.tool, request.tool) or not _in_workspace(rule, request):
             return False
+        if rule.action == "allow" and request.tool in SENDS and not rule.tool:
+            return False
         if not (rule.command or rule.command_exact or rule.path or rule.host):
             return True
         judged = [self._subject(rule, subject, view) for subject in request.subjects]
@@ -106,6 +108,8 @@ class RuleSet:
 
 
 NO_RULES = RuleSet()
+# The tools that speak to others in the name of the person: a row that allows one names it.
+SENDS = frozenset({"github_comment", "github_close_issue", "github_close_pr"})
 
 
 def _check(rule: Rule) -> None:
