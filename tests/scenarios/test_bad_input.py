@@ -21,6 +21,7 @@ from support.known import know_every_tool
 from support.patience import HANG
 from support.repos import make_repo
 from support.scenes import ending, results
+from support.sounds import program
 from support.webserver import WebServer, hits, html
 
 # What only answers where a server of MCP is connected: tests of those servers call it.
@@ -217,8 +218,16 @@ def state(folder: Path) -> dict[str, tuple[int, int, int]]:
 
 
 GITHUB = ("github_close_issue", "github_close_pr", "github_comment")
+SENDS = '[[rules]]\naction = "allow"\ntool = "github_*"\n'  # where there is nobody to say yes
 # What needs a person, or a program that need not be installed.
 NOT_HERE = frozenset({*GITHUB, "github_issue_context", "github_pr_context", "request_user_input", "speech"})
+
+
+@pytest.fixture(autouse=True)
+def gh(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A gh that nobody is logged in to, whatever this machine has."""
+    program(tmp_path / "bin", "gh", "echo 'To get started with GitHub CLI, please run:  gh auth login' >&2; exit 4")
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
 
 
 class Badly:
@@ -271,7 +280,7 @@ async def refused(
         know_every_tool(home)
         (home / "skills/house").mkdir(parents=True)
         (home / "skills/house/SKILL.md").write_text("---\nname: house\ndescription: Rules of the house\n---\nKnock.\n")
-    (home / "permissions.toml").write_text('[[rules]]\naction = "allow"\ntool = "github_*"\n')
+    (home / "permissions.toml").write_text(SENDS)
     site = WebServer({"/": html("<p>One page.</p>"), "/search": hits(("One", "http://example.org/", "one"))})
     async with site, harness(home, space, model, facts=FACTS, window=window) as stage:
         site.serve(stage)
@@ -477,6 +486,7 @@ async def test_a_workspace_that_is_gone_is_what_every_tool_says(home: Path, tmp_
         return {"calls": [{"name": tool, "arguments": GOOD[tool]} for tool in tried]}
 
     know_every_tool(home)
+    (home / "permissions.toml").write_text(SENDS)
     async with harness(home, space, [{"calls": list(NOTHING)}, deleted, {"text": "Gone."}]) as stage:
         events = await stage.turn("Go")
     finished = [event for event in events if isinstance(event, CallFinished)][len(NOTHING) :]

@@ -430,4 +430,4 @@ def _takes(wanted: Schema, kind: str) -> bool:
 
 
 def _is_path(name: str) -> bool:
-    return bool(re.search(r"path|file|dir|folder|root|cwd|uri", name.lower()))
+    return bool(re.search(r"path|file|dir|folder|root|cwd", name.lower()))
