@@ -7,7 +7,7 @@ PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 p
   $$p -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$p && break; done)
 PY := .venv/bin/python
 STAMP := .venv/.installed
-WORKERS ?= 3
+WORKERS ?= 4
 CRASHES ?= 1000
 REWINDS ?= 200
 WORKKILLS ?= 1000

@@ -17,7 +17,7 @@ from support.scenes import ending, results
 
 MOST, ALL = 400.0, 800.0  # seconds of one call, and of a turn, on a slow and busy machine
 STILL = 100.0  # seconds for which nothing else ran
-ASKING = {"request_user_input"}
+ASKING = {"request_user_input", "github_close_issue", "github_close_pr", "github_comment"}  # each needs a person
 
 
 @pytest.fixture(scope="module", params=["plain", "git"])
