@@ -49,7 +49,7 @@ async def test_names_like_ours_and_second_names_are_nobodys(world: McpWorld) -> 
     assert len(long) == 64 and long in names and f"is called {long}" in shown[2]
 
 
-async def test_orders_in_what_a_server_says_of_itself_are_text(world: McpWorld) -> None:
+async def test_c7_orders_in_what_a_server_says_of_itself_are_text(world: McpWorld) -> None:
     schema = {"type": "object", "properties": {"q": {"type": "string", "description": ORDERS, "enum": ["<a>"]}}}
     spec = row("mcp_evil_do", "evil", OfferedTool("do", ORDERS + "y" * 5_000, input_schema=schema))
     assert len(spec.description) < 1_400 and "<\\|im_start|>" in spec.description and "\n" not in spec.description
@@ -63,7 +63,7 @@ async def test_orders_in_what_a_server_says_of_itself_are_text(world: McpWorld) 
     assert "<|im_start|>" not in found.content and "</mcp_result>" not in found.content
 
 
-async def test_a_project_names_servers_and_starts_none(world: McpWorld) -> None:
+async def test_c1_a_project_names_servers_and_starts_none(world: McpWorld) -> None:
     mark = world.work / "started"
     world.file.unlink(missing_ok=True)
     row = {"command": "sh", "args": ["-c", f"touch {mark}"], "env": {"TOKEN": "${OPENAI_API_KEY}"}, "required": False}
@@ -92,7 +92,7 @@ async def test_a_required_server_that_may_not_start_ends_the_beginning(world: Mc
     assert world.calls == []
 
 
-def test_a_token_goes_to_its_own_origin_alone(tmp_path: Path) -> None:
+def test_d8_a_token_goes_to_its_own_origin_alone(tmp_path: Path) -> None:
     (tmp_path / "home").mkdir(mode=0o700)
     store, file = TokenStore(str(tmp_path / "home")), str(tmp_path / "mcp.json")
     own = read_entry("own", {"url": "https://own.example/mcp"}, file, "user", Times())
@@ -106,7 +106,7 @@ def test_a_token_goes_to_its_own_origin_alone(tmp_path: Path) -> None:
         assert store.headers(server, server.url) == {}
 
 
-def test_every_change_of_what_would_run_is_another_server(tmp_path: Path) -> None:
+def test_c2_every_change_of_what_would_run_is_another_server(tmp_path: Path) -> None:
     script = tmp_path / "serve.py"
     script.write_text("pass")
     base: dict[str, Any] = {"command": "sh", "args": ["-c", "python3 serve.py"], "env": {"A": "1"}}

@@ -93,7 +93,7 @@ def ask(
         ({"Content_Type": "text/plain"}, 400),
     ],
 )
-def test_who_gets_in(served: int, headers: dict[str, str | None], status: int) -> None:
+def test_d8_who_gets_in(served: int, headers: dict[str, str | None], status: int) -> None:
     named = {name: value and value.replace("{port}", str(served)) for name, value in headers.items()}
     answered, found, body = ask(served, **named)
     assert answered == status, body
@@ -118,7 +118,7 @@ def test_bodies_that_are_too_large_or_no_message(served: int) -> None:
     assert ask(served)[0] == 200
 
 
-def test_sessions_end_by_their_own_id_and_there_are_not_too_many(served: int) -> None:
+def test_d8_sessions_end_by_their_own_id_and_there_are_not_too_many(served: int) -> None:
     opened = [ask(served) for _ in range(70)]
     statuses = [status for status, _, _ in opened]
     assert statuses[-1] == 503 and 200 in statuses

@@ -259,6 +259,7 @@ async def test_what_a_person_approves(shell: Shell) -> None:
     assert {name: tool.decl.effects for name, tool in shell.tools.items()} == {
         "task_shell_start": ("executes",),
         "task_shell_wait": ("reads",),
+        "task_gate_run": ("executes",),
         "exec_shell": ("executes",),
         "exec_shell_wait": ("reads",),
         "exec_shell_interact": ("executes",),

@@ -179,6 +179,9 @@ class Long:
         """None."""
         return ()
 
+    async def learn(self) -> None:
+        """Nothing."""
+
     def find(self, session: str, query: str, count: int, *, pattern: bool) -> Findings:
         """All of them."""
         schema = {"type": "object", "properties": {}}

@@ -123,6 +123,7 @@ def test_every_old_name_is_replayed(tmp_path: Path, alias: str) -> None:
         "checklist_add": {"content": "x"},
         "checklist_update": {"id": 1, "status": "pending"},
         "exec_shell_wait": {"task_id": "job_1"},
+        "mcp_read_resource": {"server": "notes", "uri": "notes://day"},
         "exec_shell_interact": {"task_id": "job_1", "input": "x"},
     }.get(canonical, {})
     session = recorded(tmp_path, called(alias, json.dumps(arguments)), CallFinished("c1", canonical, True, "as it was"))
