@@ -153,6 +153,7 @@ class Loop:
             if process.poll() is not None:
                 said = (self.home.parent / "said").read_text()[-2000:]
                 assert process.returncode == -9, f"a life ended with {process.returncode}: {said}"
+                process.stdout.close()
                 self.died[process.pid] = time.time()
                 self.counts["kills"] += 1
                 self.counts[f"at {point}" if point else "at a moment"] += 1
@@ -224,7 +225,7 @@ def kill_many(kills: int, tasks: int, at_points: int, seed: int = 0) -> dict[str
         finally:
             for process in loop.lives:
                 process.kill()
-                process.wait()
+                process.communicate()
             loop.book.close()
         return {
             "tasks": loop.tasks, "kills": loop.counts["kills"], "faults": faults,

@@ -1,8 +1,10 @@
 """The server of the program as clients reach it: the official library's client over stdio, and a wire by hand."""
 
+import gc
 import json
 import subprocess
 import sys
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -30,6 +32,9 @@ async def over_stdio(
     server = StdioServerParameters(command=line[0], args=line[1:], env=environment(home), cwd=str(workspace))
     async with Client(server, mode=mode, elicitation_callback=_asked(person)) as client:
         yield client
+    with warnings.catch_warnings():  # the library leaves its pipes to the collector
+        warnings.simplefilter("ignore", ResourceWarning)
+        gc.collect()
 
 
 def _asked(person: Person | None) -> Any:
