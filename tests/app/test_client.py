@@ -1,13 +1,14 @@
 """The client: operations in, events out, questions answered."""
 
 import asyncio
+import gc
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
 
 from codewhale.protocol.errors import SessionError
-from codewhale.protocol.events import Envelope, SessionOpened, TurnFinished
+from codewhale.protocol.events import Envelope, MessageAdded, SessionOpened, TurnFinished, TurnStarted
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.ops import CloseSession, GetMessages, ListSessions, OpenSession, SendMessage, SessionStatus
 from codewhale.testing import collect, harness
@@ -57,6 +58,27 @@ async def test_the_stream_ends_when_the_session_closes(home: Path, workspace: Pa
         await stage.client.submit(CloseSession(session))
         async with asyncio.timeout(HANG):
             assert await listening == []
+
+
+async def test_a_stream_begins_where_it_was_asked_for(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, [DONE]) as stage:
+        session = await stage.open()
+        stream = stage.client.events(session, from_seq=-1)
+        await stage.turn("One", session)
+        heard = [type(one.event) for one in await collect(stream)]
+    assert TurnStarted in heard and MessageAdded in heard and heard[-1] is TurnFinished
+
+
+async def test_a_stream_that_nobody_holds_is_forgotten(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, [DONE]) as stage:
+        session = await stage.open()
+        fanout = stage.app.engine.session(session).fanout
+        before = len(fanout._listeners)
+        stream = stage.client.events(session, from_seq=-1)
+        assert len(fanout._listeners) == before + 1
+        del stream
+        gc.collect()
+        assert len(fanout._listeners) == before
 
 
 async def test_questions_are_answered(home: Path, workspace: Path) -> None:

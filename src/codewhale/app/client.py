@@ -34,7 +34,7 @@ from codewhale.protocol.requests import Op, Query, Request
 from codewhale.protocol.reviews import Review
 from codewhale.protocol.tasks import AddTask, CancelTask, GetTask, ListTasks, ResumeTask
 from codewhale.protocol.tools import ToolSpec
-from codewhale.session.fanout import deliver
+from codewhale.session.fanout import Subscription, deliver
 from codewhale.session.session import Session
 from codewhale.session.standing import standing
 
@@ -365,27 +365,30 @@ class EngineClient:
                 return [views.Choice(one.full_name, one.path) for one in skills.off]
         return [views.Choice(*row) for row in described(skills)]
 
-    async def events(
+    def events(
         self, session: str, from_seq: int = 0, durable: bool = True, owned: bool = False
     ) -> AsyncIterator[Envelope]:
-        """The session's durable events after `from_seq` (-1: none of the past), then everything as it happens, until it
-        closes; of the sessions that it owns what they ask and how that was answered, or all that happens (`owned`).
-        With `durable` an event is told only once it is on disk; without, that holds for the end of a turn alone.
-        Raises SessionError when the log could not be written any more."""
+        """The session's durable events after `from_seq` (-1: none of the past), then everything that happens from this
+        call on, until it closes; of the sessions that it owns what they ask and how that was answered, or all that
+        happens (`owned`). With `durable` an event is told only once it is on disk; without, that holds for the end of a
+        turn alone. The stream raises SessionError when the log could not be written any more."""
         watched = self._engine.session(session)
-        listener = watched.fanout.subscribe()
+        return self._events(watched, watched.fanout.subscribe(), watched.log.seq, from_seq, durable, owned)
+
+    async def _events(
+        self, watched: Session, listener: Subscription, last: int, from_seq: int, durable: bool, owned: bool
+    ) -> AsyncIterator[Envelope]:
         try:
-            last = watched.log.seq
             if from_seq >= 0:
                 await watched.barrier()
                 for envelope in watched.log.read(from_seq + 1):
                     if envelope.seq > last:
                         break
                     yield envelope
-                for envelope in self._waiting(session):
+                for envelope in self._waiting(watched.id):
                     yield envelope
             async for envelope in deliver(listener, self._engine.barrier, durable):
-                if owned or envelope.session == session or isinstance(envelope.event, ASKS):
+                if owned or envelope.session == watched.id or isinstance(envelope.event, ASKS):
                     yield envelope
             if watched.fanout.failure is not None:
                 raise SessionError(f"the session ended early: {watched.fanout.failure}") from watched.fanout.failure

@@ -88,7 +88,6 @@ class ClientConversations:
                 await self._client.submit(SetMode(session, opening.mode))
             events = self._client.events(session, -1, durable=False)
             follower = asyncio.create_task(self._follow(work, events, status.turns + 1))
-            await asyncio.sleep(0)
             try:
                 await self._client.submit(SendMessage(session, prompt))
                 return _answer(session, await asyncio.shield(follower))

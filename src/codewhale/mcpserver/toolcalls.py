@@ -5,6 +5,7 @@ import asyncio
 import base64
 import contextlib
 import secrets
+from collections.abc import AsyncIterator
 from typing import Any
 
 import mcp_types as types
@@ -14,7 +15,7 @@ from codewhale.display.client import Client
 from codewhale.mcpserver.work import ClientWork
 from codewhale.protocol.directcalls import DirectOutcome, RunCall
 from codewhale.protocol.errors import CodeWhaleError
-from codewhale.protocol.events import ApprovalAsked, CallProgress
+from codewhale.protocol.events import ApprovalAsked, CallProgress, Envelope
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import CloseSession, OpenSession
 
@@ -76,14 +77,11 @@ class ToolCalls:
         from msgspec.structs import replace
 
         session = await self._client.submit(replace(self._opening, authority=authority))
-        ready = asyncio.Event()
-        self._listeners.append(asyncio.create_task(self._listen(session, ready)))
-        await ready.wait()
+        events = self._client.events(session, -1, durable=False)
+        self._listeners.append(asyncio.create_task(self._listen(events)))
         return session
 
-    async def _listen(self, session: str, ready: asyncio.Event) -> None:
-        events = self._client.events(session, -1, durable=False)
-        asyncio.get_running_loop().call_soon(ready.set)
+    async def _listen(self, events: AsyncIterator[Envelope]) -> None:
         async for envelope in events:
             match envelope.event:
                 case ApprovalAsked(call_id=call) if call in self._under:

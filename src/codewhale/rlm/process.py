@@ -26,6 +26,7 @@ KERNEL = os.path.join(os.path.dirname(os.path.realpath(__file__)), "kernel")
 MOST_FRAME = 32 << 20
 MOST_ASKS = 64  # unanswered at once
 MEMORY = 1 << 30
+_INTERPRETER = 64 << 20  # what a kernel that has used all its own memory holds besides: programs, libraries, stacks
 GRACE = 2.0  # a kernel interrupts itself at the end of a round's time; after so much more it is ended
 CANCEL_SECONDS = 0.2
 START_SECONDS = 30.0
@@ -110,7 +111,7 @@ class KernelProcess:
             allowances=(f"read:{program}", f"read:{real}") if confined else (),
             keep_stdin=True,
             output_limit=_OUTPUT,
-            ceiling=Ceiling(memory=memory + size),
+            ceiling=Ceiling(memory=memory + size + _INTERPRETER),
         )
         self._child = await start(launch, self._heard)
         try:

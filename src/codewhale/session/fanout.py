@@ -8,6 +8,7 @@ log holds it on disk.
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
+from weakref import WeakSet
 
 from codewhale.protocol.events import Envelope, ReasoningStreamed, TextStreamed, TurnFinished
 
@@ -50,10 +51,10 @@ class Subscription:
 
 class Fanout:
     """The listeners of one session, who are told of the sessions that it owns too: `owner` is the fan-out above.
-    `failure` is why its stream ended early."""
+    `failure` is why its stream ended early. A listener that nobody holds any more is forgotten."""
 
     def __init__(self, owner: "Fanout | None" = None) -> None:
-        self._listeners: set[Subscription] = set()
+        self._listeners: WeakSet[Subscription] = WeakSet()
         self.owner = owner
         self.failure: Exception | None = None
 
