@@ -3,8 +3,8 @@
 import re
 from typing import get_args
 
-from codewhale.display.words import Words
 from codewhale.display.worded import worded
+from codewhale.display.words import Words
 from codewhale.journal.model import RunState
 from codewhale.protocol.blocks import TableBlock
 from codewhale.protocol.tasks import TaskView
