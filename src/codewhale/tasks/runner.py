@@ -78,6 +78,12 @@ class TaskRunner:
                 with contextlib.suppress(CodeWhaleError):
                     await self._parts.client.submit(CloseSession(self.session))
 
+    async def cancel(self) -> None:
+        """Its end is asked for."""
+        if not self._stopping:
+            self._stopping = "cancelled"
+            await self._interrupt()
+
     async def leave(self) -> None:
         """The process ends: stop the task in order, so that it can be gone on with."""
         self._stopping = self._stopping or "leaving"
@@ -100,9 +106,8 @@ class TaskRunner:
             except JournalError:
                 continue  # tried again before the lease is over; where it never works, it is lost
             else:
-                if run.stop and not self._stopping:
-                    self._stopping = "cancelled"
-                    await self._interrupt()
+                if run.stop:
+                    await self.cancel()
 
     async def _interrupt(self) -> None:
         if self.session:

@@ -63,6 +63,7 @@ class TaskWorker:
             return
         try:
             await self._show()
+            await self._hear()
             await asyncio.to_thread(self._book.settle)
             await asyncio.to_thread(self._due)
             while len(self._running) < self._slots:
@@ -75,6 +76,13 @@ class TaskWorker:
             if str(error) != self._trouble:
                 self._say(f"tasks: {error}")
             self._trouble = str(error)
+
+    async def _hear(self) -> None:
+        """End what is to end: at once, not with the next sign of life."""
+        for name, runner in list(self._running.items()):
+            run = await asyncio.to_thread(self._book.journal.runs.get, name)
+            if run is not None and run.stop:
+                await runner.cancel()
 
     async def _show(self) -> None:
         """Say that this process is there, three times in the time for which that holds."""
