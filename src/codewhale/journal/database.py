@@ -26,6 +26,7 @@ _PAUSE = (0.0005, 0.004)  # seconds between two tries to write, at random betwee
 _NOW = "SELECT (julianday('now') - 2440587.5) * 86400.0"
 _BUSY, _FULL, _READ_ONLY, _IO = 5, 13, 8, 10  # result codes of SQLite
 _LOCKED = 6
+_OURS = frozenset({0, 3, 4, 7, 9, 14, 18, 21, 22, 23})  # no memory, no descriptor, no permission: no damage of the file
 _SCHEMA = """
 CREATE TABLE runs (id TEXT PRIMARY KEY, kind TEXT NOT NULL, state TEXT NOT NULL, data TEXT NOT NULL,
   crc INTEGER NOT NULL, created REAL NOT NULL, due REAL NOT NULL, began REAL, ended REAL, result TEXT NOT NULL,
@@ -281,6 +282,8 @@ class Database:
             raise JournalUnavailable(f"the journal {self.path} cannot be written") from error
         if code == _IO and os.path.exists(self.path) and os.path.getsize(self.path):
             raise JournalError(f"the disk refused the journal ({error})") from error
+        if code in _OURS:
+            raise JournalUnavailable(f"the journal {self.path} cannot be used now: {error}") from error
         raise JournalDamaged(f"the journal {self.path} is damaged ({error})") from error
 
     # ------------------------------------------------------------------ the clock, and doubts

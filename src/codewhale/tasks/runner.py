@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from codewhale.journal.model import JournalError, Lease, LeaseLost, Run, RunJournal, RunState
 from codewhale.lib import failpoints
-from codewhale.lib.text import fenced
+from codewhale.lib.text import fenced, one_line
 from codewhale.protocol.errors import CodeWhaleError, SessionBusyError, SessionError
 from codewhale.protocol.events import AttemptRecorded, CallFinished, Envelope, Event, GateRecorded, TurnFinished
 from codewhale.protocol.modes import Approval, Authority, Mode
@@ -21,7 +21,7 @@ from codewhale.protocol.requests import Op
 from codewhale.protocol.tasks import TASK_KIND
 from codewhale.session.store import SessionStore
 from codewhale.tasks.conversation import OWN_EVENTS, ending, read_conversation
-from codewhale.tasks.model import spec_of
+from codewhale.tasks.model import TaskError, spec_of
 
 T = TypeVar("T")
 GO_ON = "Go on with the task."
@@ -124,6 +124,7 @@ class TaskRunner:
             done = ending(known) if known is not None and not self._spec.left else None
             if done is not None and done[0] == "completed":
                 return done  # the record of its end was lost, not the end
+            self._in_place()
             self.session = await self._open()
             opened(self.session)
             failpoints.hit("task.opened")
@@ -135,6 +136,20 @@ class TaskRunner:
             return "interrupted", {}
         except CodeWhaleError as error:
             return "failed", {"error": str(error)}
+        except Exception as error:  # a fault of ours is told, and keeps nobody waiting for a lease to end
+            return "failed", {"error": f"CodeWhale itself failed ({type(error).__name__}: {error})"}
+
+    def _in_place(self) -> None:
+        """Raises TaskError where its folder is not the one that it was made for."""
+        folder = self._spec.workspace
+        if os.path.isdir(folder) and os.path.realpath(folder) == folder:
+            return
+        how = "is a link by now" if os.path.isdir(folder) else "was moved or deleted"
+        raise TaskError(
+            f"`workspace`: {one_line(folder)} {how}, so nothing was done in it. Put it back, then let the task go on: "
+            f"codewhale tasks resume {self._run.id}",
+            "workspace",
+        )
 
     async def _open(self) -> str:
         """Its conversation: taken up where there is one, copied where another process still holds it."""
@@ -164,7 +179,7 @@ class TaskRunner:
             limits=spec.limits,
             kind=TASK_KIND,
             name=self._run.id,
-            folders=tuple(folder for folder in spec.folders if os.path.isdir(folder)),
+            folders=tuple(one for one in spec.folders if os.path.isdir(one) and os.path.realpath(one) == one),
             scope=spec.scope,
         )
 
