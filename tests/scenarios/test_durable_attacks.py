@@ -107,8 +107,11 @@ def test_a_provider_that_is_gone_fails_one_task_and_no_worker(place: Path, serve
 def test_nothing_that_a_task_is_called_or_says_reaches_the_terminal(place: Path) -> None:
     task = add(place, f"--auto Write {EVIL} it")
     worked(place)
-    for line in (("tasks", "list"), ("tasks", "show", task), ("tasks", "list", "--json"), ("exec", f"/task show {task}"),
-                 ("exec", "/task"), ("tasks", "show", f"x{EVIL}"), ("tasks", "artifact", task, EVIL)):  # fmt: skip
+    lines = (
+        ("tasks", "list"), ("tasks", "show", task), ("tasks", "list", "--json"), ("exec", f"/task show {task}"),
+        ("exec", "/task"), ("tasks", "show", f"x{EVIL}"), ("tasks", "artifact", task, EVIL),
+    )  # fmt: skip
+    for line in lines:
         done = run(place, *line, cwd=place / "work")
         said = done.stdout + done.stderr
         assert not set(said) & set("\x1b\x07\x9b\u202e"), (line, said)
