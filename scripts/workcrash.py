@@ -32,7 +32,7 @@ from codewhale.tasks.model import TaskSpec
 
 LIVES = 2  # processes at once
 SLOTS = 4
-SECONDS = 1800.0
+SECONDS = 7200.0  # for all of it, and for a life that nobody kills
 POINTS = {
     "task.taken": 3, "task.claimed": 3, "task.opened": 3, "task.intent": 8, "task.result": 8, "task.ended": 3,
     "task.beat": 4, "log.append.mid": 40, "log.sync.after": 20,
@@ -116,8 +116,8 @@ class Loop:
             if finished:
                 self.add(20)
             while len(self.lives) < LIVES:
-                self.counts["begun"] += 1
-                named = self.counts["aimed"] < at_points and self.counts["begun"] % 5 in (1, 3)
+                left = at_points - self.counts["aimed"]
+                named = left > 0 and (self.counts["kills"] + left >= kills or self.dice.random() < 0.4)
                 self.begin(self.dice.choice(sorted(POINTS)) if named and self.counts["kills"] < kills else "")
             self.tend(kills)
             for view in board.tasks:
