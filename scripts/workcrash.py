@@ -33,7 +33,7 @@ from codewhale.tasks.model import TaskSpec
 LEASE = 2.0
 LIVES = 2  # processes at once
 SLOTS = 4
-SECONDS = 1800.0
+SECONDS = 7200.0  # for all of it, and for a life that nobody kills
 POINTS = {
     "task.taken": 3, "task.claimed": 3, "task.opened": 3, "task.intent": 8, "task.result": 8, "task.ended": 3,
     "task.beat": 4, "log.append.mid": 40, "log.sync.after": 20,

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,7 @@ def tools(home: Path) -> None:
     home.mkdir(exist_ok=True)
     names = """automation_create automation_list automation_read automation_update automation_pause automation_resume
     automation_delete automation_run""".split()
-    shown = json.dumps([*names, "handle_read", "task_gate_run", "task_read"])
+    shown = json.dumps([*names, "handle_read", "task_gate_run", "task_read", "task_create", "task_cancel"])
     (home / "config.toml").write_text(f"[tools]\nalways_load = {shown}\n")
 
 
@@ -141,27 +142,56 @@ BAD: tuple[tuple[str, dict[str, Any], str], ...] = (
 )
 
 
-async def test_sixteen_bad_inputs_name_the_field_and_a_call_that_works(home: Path, workspace: Path) -> None:
+MORE: tuple[tuple[str, dict[str, Any], str], ...] = (
+    ("automation_create", {**GOOD, "rrule": "FREQ=HOURLY;INTERVAL=6;COUNT=0;UNTIL=20300101"}, "rrule"),
+    ("automation_create", {**GOOD, "rrule": "FREQ=SECONDLY"}, "rrule"),
+    ("automation_create", {**GOOD, "rrule": "FREQ=YEARLY;BYMONTH=2;BYMONTHDAY=30"}, "rrule"),
+    ("automation_create", {**GOOD, "rrule": f"FREQ=HOURLY;INTERVAL={10**30}"}, "rrule"),
+    ("automation_create", {**GOOD, "rrule": "0 9 * * 1"}, "rrule"),
+    ("automation_create", {**GOOD, "timezone": "berlin"}, "timezone"),
+    ("automation_create", {**GOOD, "timezone": "CEST"}, "timezone"),
+    ("automation_create", {**GOOD, "cwds": ["a\0b"]}, "cwds"),
+    ("automation_create", {**GOOD, "name": "\u202e\x1b[31m"}, "name"),
+    ("automation_create", {**GOOD, "name": "\N{SPOUTING WHALE}" * 90}, "name"),
+    ("automation_create", {**GOOD, "priority": 9}, "priority"),
+    ("automation_list", {"limit": 10**30}, "limit"),
+    ("automation_update", {"automation_id": "FIRST"}, "name"),
+    ("automation_delete", {"automation_id": "\N{SPOUTING WHALE}"}, "automation_id"),
+    ("task_create", {"prompt": "x", "workspace": "a\0b"}, "workspace"),
+    ("task_create", {"prompt": "x", "model": "a\0b\x1b[31m"}, "model"),
+    ("task_cancel", {"task_id": "task_00000000\0"}, "task_id"),
+    ("task_gate_run", {"gate": "test", "command": " \n# nothing"}, "command"),
+    ("task_gate_run", {"gate": "test", "command": "true", "timeout_ms": -1}, "timeout_ms"),
+    ("task_gate_run", {"gate": "test", "command": "true", "timeout_ms": 10**9}, "timeout_ms"),
+    ("task_gate_run", {"gate": "test", "command": "true", "cwd": "gone"}, "cwd"),
+    ("handle_read", {"handle": "TASK/../../config.toml"}, "handle"),
+)
+NAMED = re.compile(r"^(?:Next call|To see what is there): (\w+) (\{.*\})$", re.MULTILINE)
+EXACT = {"FREQ=SECONDLY": "FREQ=HOURLY;INTERVAL=1", "berlin": "Europe/Berlin", "CEST": "UTC"}
+
+
+async def test_bad_inputs_name_the_field_and_a_call_that_works(home: Path, workspace: Path) -> None:
+    """Sixteen and some more; each call that an error names is made, and must do what it says."""
     async with harness(home, workspace, echo) as here:
         session = await here.open(mode=Mode.AGENT, authority=Authority.AUTO)
         ids: list[str] = []
         while len({one[:6] for one in ids}) == len(ids):  # two that begin alike
             ids.append((await done(here, session, "automation_create", **GOOD))["automation"]["id"])
         alike = next(one[:6] for one in ids if [each[:6] for each in ids].count(one[:6]) > 1)
-        await done(here, session, "task_read", task_id=(await _task(here, session, ids[0])))
-        for tool, arguments, field in BAD:
-            given = {
-                key: {"AMBIGUOUS": alike, "FIRST": ids[0]}.get(str(value), value) for key, value in arguments.items()
-            }
+        task = await _task(here, session, ids[0])
+        words = {"AMBIGUOUS": alike, "FIRST": ids[0], "TASK/../../config.toml": f"{task}/../../config.toml"}
+        for tool, arguments, field in (*BAD, *MORE):
+            given = {key: words.get(str(value), value) for key, value in arguments.items()}
             refused = last(await here.turn(told(tool, **given), session))
-            error = refused.metadata["error"]
-            assert not refused.ok and f"`{field}" in refused.content, (tool, refused.content)
-            if fix := error.get("fix"):
-                again = last(await here.turn(told(fix["name"], **fix["arguments"]), session))
-                assert again.ok, (tool, fix, again.content)
-            else:
-                shown = "automation_list {}" in refused.content
-                assert shown or field in ("gate", "cwd", "task_id"), (tool, refused.content)
+            assert not refused.ok and refused.metadata["error"]["field"] == field, (tool, refused.content)
+            assert f"`{field}`" in refused.content and "The tool itself failed" not in refused.content
+            named = NAMED.search(refused.content)
+            assert named is not None, (tool, given, refused.content)
+            fixed = json.loads(named[2])
+            again = last(await here.turn(told(named[1], **fixed), session))
+            assert again.ok, (tool, given, named[0], again.content)
+            if (wanted := EXACT.get(str(arguments.get(field)))) is not None:
+                assert fixed[field] == wanted, named[0]
         before = len(here.app.parts.tasking.automations.board(100).automations)
         await done(here, session, "automation_pause", automation_id=ids[0])
         assert (await done(here, session, "automation_resume", automation_id=ids[0]))["automation"][

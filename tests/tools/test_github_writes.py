@@ -74,8 +74,8 @@ async def asked(
         return events, conversation.updates
 
 
-def shown(ask: ApprovalAsked) -> str:
-    return "\n".join("".join(text for text, _ in line) for one in ask.display for line in block_lines(one, 200, WORDS))
+def shown(ask: ApprovalAsked, words: Words = WORDS) -> str:
+    return "\n".join("".join(text for text, _ in line) for one in ask.display for line in block_lines(one, 200, words))
 
 
 async def test_a_comment_is_sent_as_it_was_shown(home: Path, workspace: Path, there: Path) -> None:
@@ -83,6 +83,8 @@ async def test_a_comment_is_sent_as_it_was_shown(home: Path, workspace: Path, th
     (ask,), (result,) = only(events, ApprovalAsked), results(events)
     for line in (*BODY.split("\n"), "issue #12 of a/q", "It crashes", "make test: passed", "kept, not sent"):
         assert line in shown(ask)
+    for line in ("目标 │ issue #12 of a/q", "标题 │ It crashes", "保留，不发送", "运行的测试 │ make test: passed"):
+        assert line in shown(ask, Words("zh-Hans"))
     assert (there / "body").read_text() == BODY and not (workspace / "PWNED").exists()
     assert told(there) == ["issue comment 12 --repo a/q --body-file -"]
     (event,) = updates["github_event"]

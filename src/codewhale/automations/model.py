@@ -6,7 +6,7 @@ from msgspec import Struct
 from codewhale.automations.recurrence import AutomationError, Recurrence, recurrence
 from codewhale.journal.model import JournalDamaged, Schedule
 from codewhale.lib.clock import rfc3339
-from codewhale.lib.text import one_line
+from codewhale.lib.text import one_line, sanitise
 from codewhale.protocol.automations import AutomationView
 from codewhale.tasks.model import TaskSpec
 
@@ -63,7 +63,7 @@ def checked_name(name: str) -> str:
     """A name as it can stand in a list. Raises AutomationError."""
     text = " ".join(name.split())
     if not text or len(text) > NAME_LIMIT or one_line(text, NAME_LIMIT) != text:
-        better = one_line(text, NAME_LIMIT) or "nightly"
+        better = one_line("".join(char for char in text if sanitise(char) == char), NAME_LIMIT).strip() or "nightly"
         raise AutomationError(
             f"`name`: one line of 1 to {NAME_LIMIT} characters, such as: nightly check of the links", "name", better
         )

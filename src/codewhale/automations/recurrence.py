@@ -104,7 +104,7 @@ def recurrence(rule: str, zone: str, start: float) -> Recurrence:
     freq = parts.get("FREQ", "")
     if freq not in KEYS:
         what = f"FREQ={one_line(freq, 40)} is not supported" if freq else "it has no FREQ"
-        raise _wrong(f"{what}: it is HOURLY or WEEKLY", EXAMPLES[WEEKLY])
+        raise _wrong(f"{what}: it is HOURLY or WEEKLY", _instead(freq, parts))
     for key in parts:
         if key not in KEYS[freq]:
             allowed = ", ".join(KEYS[freq])
@@ -191,14 +191,35 @@ def _wrong(text: str, better: str) -> AutomationError:
     return AutomationError(f"`rrule`: {text}. For example: {better}", "rrule", better)
 
 
+def _instead(freq: str, parts: dict[str, str]) -> str:
+    """The rule that comes nearest to one of another frequency."""
+    if freq in ("SECONDLY", "MINUTELY"):
+        return f"FREQ={HOURLY};INTERVAL=1"
+    if freq != "DAILY":
+        return EXAMPLES[WEEKLY]
+    minutes = f";BYMINUTE={parts['BYMINUTE']}" if "BYMINUTE" in parts else ""
+    return f"FREQ={WEEKLY};BYDAY={parts.get('BYDAY') or ','.join(DAYS)};BYHOUR={parts.get('BYHOUR') or 9}{minutes}"
+
+
 def _check_zone(zone: str) -> None:
     if zone in _zones():
         return
-    near = next(iter(difflib.get_close_matches(zone, _zones(), 1, 0.75)), "")
+    near = _near_zone(zone)
     hint = f"Did you mean {near}?" if near else "It is a name such as Europe/Berlin, or UTC."
     raise AutomationError(
         f"`timezone`: there is no time zone {one_line(zone, 60)!r}. {hint}", "timezone", near or "UTC"
     )
+
+
+def _near_zone(zone: str) -> str:
+    """The zone that was meant: by its name in another case, by its town, or a slip of the hand. A few letters alone
+    are like too many."""
+    asked = "_".join(zone.split()).casefold()
+    near = [name for name in _zones() if name.casefold() == asked]
+    near = near or [name for name in _zones() if name.casefold().endswith(f"/{asked}")]
+    if not near and "/" in zone:
+        near = difflib.get_close_matches(zone, _zones(), 1, 0.75)
+    return min(near, key=len, default="")
 
 
 @functools.cache

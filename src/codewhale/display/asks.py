@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from codewhale.display.text import Span, Spans, flat, wrap_whole
+from codewhale.display.worded import worded
 from codewhale.display.words import Words
 from codewhale.lib.text import sanitise
 from codewhale.protocol.blocks import Block, ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
@@ -208,8 +209,9 @@ def block_lines(block: Block, width: int, words: Words) -> list[Spans]:
             return [(("  ", "muted"), *spans(path, "bold text")), *_diff(diff, width)]
         case TerminalBlock(command=command, output=output):
             return [*exact_lines(command, width, first="$ "), *exact_lines(output, width, "text")]
-        case TableBlock(header=header, rows=rows):
-            cells = (header, *rows)
+        case TableBlock():
+            shown = worded(block, words)
+            cells = (shown.header, *shown.rows)
             return [line for row in cells for line in exact_lines(" │ ".join(row), width, "text")]
         case ChecklistBlock(items=items):
             return [line for status, text in items for line in exact_lines(f"{status}: {text}", width, "text")]

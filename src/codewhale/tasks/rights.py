@@ -47,6 +47,10 @@ def bounded(session: Session, request: TaskRequest) -> TaskSpec:
     """The task as far as the session may go. Raises TaskError that names the field."""
     state = session.state
     mode = _mode(session, request)
+    if one_line(request.model) != request.model:
+        raise TaskError(
+            f"`model`: {one_line(request.model)!r} is no name of a model. Leave it out for {state.model}.", "model"
+        )
     tainted = request.by == "model" and state.tainted  # whose words these may be, nobody can tell
     if not (request.allowed or (runs_unasked(session) and not tainted)):
         if request.auto_approve:
@@ -109,9 +113,9 @@ def _workspace(session: Session, asked: str) -> str:
     own = session.state.workspace
     if not asked:
         return own
-    path = os.path.realpath(os.path.join(own, os.path.expanduser(asked)))
+    path = "" if "\0" in asked else os.path.realpath(os.path.join(own, os.path.expanduser(asked)))
     shown = one_line(asked, 200)
-    if "\0" in asked or not os.path.isdir(path):
+    if not path or not os.path.isdir(path):
         raise TaskError(f"`workspace`: there is no folder {shown}. Leave it out for {own}.", "workspace")
     for root in map(os.path.realpath, (own, *(folder.path for folder in session.state.folders.values()))):
         if path == root or path.startswith(root.rstrip("/") + "/"):

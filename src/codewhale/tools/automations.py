@@ -13,7 +13,7 @@ from codewhale.lib.jsontext import pretty
 from codewhale.lib.text import one_line
 from codewhale.protocol.automations import MOST_AUTOMATIONS, AutomationRecord, AutomationView
 from codewhale.protocol.blocks import Block, TableBlock
-from codewhale.protocol.errors import CodeWhaleError, Corrected, ToolError
+from codewhale.protocol.errors import CodeWhaleError, Corrected, Look, ToolError
 from codewhale.protocol.tools import CallContext, Effect, Origin, Preview, ToolResult
 from codewhale.tasks.model import PROMPT_LIMIT, TaskError, TaskSpec
 from codewhale.tasks.rights import TaskRequest
@@ -22,6 +22,7 @@ from codewhale.tools.base import Args, Doc, tool
 _CHANGES = {Effect.WRITES, Effect.EXECUTES}
 _RULE = f"{EXAMPLES['HOURLY']} (elapsed hours, BYDAY may be added) or {EXAMPLES['WEEKLY']}."
 _SUMMARY = 160
+_CHANGEABLE = ("name", "prompt", "rrule", "timezone", "cwds", "status")
 Named = Annotated[str, Doc("The id of an automation, or an unambiguous beginning of it.", min_length=1, max_length=100)]
 Prompt = Annotated[
     str, Doc("The whole task of each run: it sees no conversation.", min_length=1, max_length=PROMPT_LIMIT)
@@ -126,6 +127,15 @@ class AutomationTools:
     async def automation_update(self, args: AutomationUpdate, call: CallContext) -> Preview:
         """Change the name, prompt, rule, time zone, folder or status of an automation. A new rule begins from now."""
         view, task = await self._stands(args)
+        if all(getattr(args, name) is None for name in _CHANGEABLE):
+            raise ToolError(
+                "missing_field",
+                f"Nothing of {view.id} was to change. Give what is to be another: {', '.join(_CHANGEABLE)}.",
+                field="name",
+                expected="at least one of them",
+                received="the id alone",
+                fix=Look("automation_read", {"automation_id": view.id}),
+            )
         zone = args.timezone or view.timezone
         rule = args.rrule or view.rrule
         moments = await self._asked(args, self._book.preview, args.name or view.name, rule, zone)
@@ -251,6 +261,7 @@ def _table(rows: list[tuple[str, str]]) -> tuple[Block, ...]:
 _WANTED = {
     "automation_id": "the id of an automation",
     "name": "one line",
+    "prompt": "the task of each run in words",
     "rrule": f"a rule such as {EXAMPLES['WEEKLY']}",
     "timezone": "the name of a time zone",
     "cwds": "a folder of this session",
@@ -268,18 +279,19 @@ def _refused(error: CodeWhaleError, args: Args) -> NoReturn:
     )
     fix: Corrected | None = None
     if field == "automation_id":
-        text = f"{text} automation_list {{}} shows them all."
         fix = Corrected({field: error.better}) if isinstance(error, AutomationError) and error.better else None
     elif field in ("auto_approve", "cwds"):
         fix = Corrected({field: False if field == "auto_approve" else None}, sure=True)
     elif isinstance(error, AutomationError) and error.better:
         fix = Corrected({field: error.better}, sure=True)
     given = getattr(args, field, None) if field else None
-    raise ToolError(
+    refused = ToolError(
         "permission_denied" if field in ("auto_approve", "mode") else "invalid_input",
         text,
         field=field,
         expected=_WANTED.get(field, ""),
         received="" if given is None else one_line(str(given), 100),
         fix=fix,
-    ) from error
+    )
+    refused.look = Look("automation_list", {}) if field == "automation_id" else None
+    raise refused from error

@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from codewhale.lib.jsontext import pretty
 from codewhale.process.artifacts import ArtifactStore
-from codewhale.protocol.errors import Corrected, NextCall, ToolError
+from codewhale.protocol.errors import Corrected, Look, NextCall, ToolError
 from codewhale.protocol.handles import PREVIEW, VarHandle
 from codewhale.protocol.tools import CallContext, Effect, Origin, ToolResult
 from codewhale.rlm.handles import find_value
@@ -140,10 +140,12 @@ class HandleTools:
         known = f"The last one of this conversation is {last}." if last else "This conversation has kept no value."
         if name.startswith(("art_", "sha", "call_")) or name.endswith(".txt"):
             known = "That is a kept tool output: read it with retrieve_tool_result, its handle as ref."
+        fix: NextCall | Look | None = NextCall("handle_read", {"handle": last, "introspect": True}) if last else None
+        if name.startswith("task_"):
+            known, fix = "task_read names what a durable task has kept; each is task_id/name.", Look("task_list", {})
         return ToolError(
             "invalid_input", f"There is no value {name!r}. {known}", field="handle",
-            expected="session_id/name of a handle that a result gave", received=repr(name),
-            fix=NextCall("handle_read", {"handle": last, "introspect": True}) if last else None,
+            expected="session_id/name of a handle that a result gave", received=repr(name), fix=fix,
         )  # fmt: skip
 
 

@@ -8,7 +8,7 @@ import msgspec
 from codewhale.lib.jsontext import pretty
 from codewhale.lib.text import one_line
 from codewhale.protocol.blocks import Block, TableBlock
-from codewhale.protocol.errors import CodeWhaleError, Corrected, ErrorKind, ToolError
+from codewhale.protocol.errors import CodeWhaleError, Corrected, ErrorKind, Look, ToolError
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tasks import MOST_TASKS, TaskBoard, TaskRecord, TaskView
 from codewhale.protocol.tools import CallContext, Effect, Origin, ToolResult
@@ -23,6 +23,7 @@ _ALLOWED = ("auto_approve", "on_death", "mode")
 _EXPECTED = {
     "auto_approve": "false, or a person's yes to this call",
     "mode": "no more than this session's mode",
+    "model": "the name of a model of this provider",
     "on_death": "ask, or a person's yes to this call",
     "prompt": "the task in words",
     "task_id": "the id of a task, or a beginning that one alone has",
@@ -168,9 +169,11 @@ def _refused(error: CodeWhaleError, name: str, asked: dict[str, Any]) -> NoRetur
     """Raises the error as a model is told of it, with a call that works."""
     if not isinstance(error, TaskError) or not error.field:
         raise ToolError("not_available", str(error), field="", expected="a journal", received=str(error)) from error
-    field, fix = error.field, None
+    field = error.field
+    fix: Corrected | Look | None = None
     if field == "task_id":
-        fix = Corrected({field: error.task}, sure=True) if error.task and name == "task_read" else None
+        fix = Look("task_read", {field: error.task}) if error.task else Look("task_list", {})
+        fix = Corrected({field: error.task}, sure=True) if error.task and name == "task_read" else fix
     elif field != "prompt":
         fix = Corrected({field: False if field == "auto_approve" else None}, sure=True)
     kind: ErrorKind = "permission_denied" if field in _ALLOWED else "invalid_input"

@@ -14,8 +14,10 @@ from msgspec import Struct
 from codewhale.lib.beneath import Root
 from codewhale.lib.clock import Clock, rfc3339
 from codewhale.lib.jsontext import pretty
+from codewhale.lib.text import one_line
 from codewhale.process.launch import settle
 from codewhale.protocol.blocks import TerminalBlock
+from codewhale.protocol.errors import Look, ToolError
 from codewhale.protocol.gates import GateKind, GateRecord
 from codewhale.protocol.tools import CallContext, CommandSubject, Effect, GateRun, OutputKept, ToolResult, Update
 from codewhale.services.jobs import JobReading, JobSpec, ShellJobs
@@ -140,6 +142,16 @@ class TaskShellTools:
         return ToolResult(text, display=(TerminalBlock(args.command, text),), metadata=data)
 
     async def _spec(self, args: TaskShellStart | TaskGateRun, call: CallContext, *, background: bool) -> JobSpec:
+        if all(line.strip().startswith("#") or not line.strip() for line in args.command.splitlines()):
+            raise ToolError(
+                "invalid_input",
+                "`command`: it runs nothing, so its end would prove nothing. Give the command line itself, such as: "
+                "git status",
+                field="command",
+                expected="a command line that runs a program",
+                received=one_line(repr(args.command)),
+                fix=Look("list_dir", {"path": "."}),
+            )
         stdin = args.stdin or "" if isinstance(args, TaskShellStart) else ""
         return JobSpec(
             command=args.command,

@@ -22,6 +22,7 @@ from codewhale.display.transcript.blocks import ASKING, DONE, FAILED, RUNNING, W
 from codewhale.display.transcript.calls import Spoken, counts, glyph_of, problems_in, tally_of
 from codewhale.display.transcript.code import diff_lines, diff_rows
 from codewhale.display.transcript.markdown import Cell, Pen, markdown_lines, table_lines
+from codewhale.display.worded import worded
 from codewhale.display.words import Words
 from codewhale.protocol.blocks import Block as Display
 from codewhale.protocol.blocks import ChecklistBlock, DiffBlock, MarkdownBlock, TableBlock, TerminalBlock
@@ -229,7 +230,7 @@ class CardDrawer:
             case DiffBlock():
                 return self._diff(display, view, most)
             case TableBlock():
-                return self._table(display, view, most)
+                return self._table(worded(display, self._words), view, most)
             case ChecklistBlock():
                 return self._checklist(display, view, most)
             case MarkdownBlock():

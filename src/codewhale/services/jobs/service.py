@@ -14,7 +14,7 @@ from codewhale.lib.text import one_line
 from codewhale.permissions.path_spelling import meant
 from codewhale.process.launch import Ceiling, Launch, settle, start
 from codewhale.process.launcher import stat
-from codewhale.protocol.errors import Corrected, ErrorKind, ToolError
+from codewhale.protocol.errors import Corrected, ErrorKind, Look, ToolError
 from codewhale.protocol.events import JobStarted
 from codewhale.services.jobs.job import STALE, Job, JobInput, JobReading, JobSpec, JobView, Listener
 from codewhale.services.jobs.log import JobLog, LogFolder
@@ -281,13 +281,13 @@ def directory(workspace: str, cwd: str) -> str:
         path = os.path.join(root.path, root.resolve(cwd))
     except PathRefused as refused:
         resolved = os.path.normpath(os.path.join(root.path, cwd))
-        problem = f"cwd {one_line(resolved)} cannot be used: {refused.reason}; give one relative to {root.path}"
+        problem = f"{one_line(resolved)} cannot be used: {refused.reason}; give one relative to {root.path}"
         raise _bad_directory(root, cwd, "path_escape", problem)
     except OSError as error:
-        raise _bad_directory(root, cwd, "invalid_input", f"cwd cannot be used: {error.strerror}")
+        raise _bad_directory(root, cwd, "invalid_input", f"it cannot be used: {error.strerror}")
     if not os.path.isdir(path):
         problem = "is not a directory" if os.path.exists(path) else "does not exist"
-        raise _bad_directory(root, cwd, "invalid_input", f"cwd {problem}")
+        raise _bad_directory(root, cwd, "invalid_input", f"it {problem}")
     return path
 
 
@@ -295,9 +295,9 @@ def _bad_directory(root: Root, cwd: str, kind: ErrorKind, problem: str) -> ToolE
     likely = meant(root, cwd)
     return ToolError(
         kind,
-        f"{problem}.{f' Did you mean {likely!r}?' if likely else ''}",
+        f"`cwd`: {problem}. {f'Did you mean {likely!r}?' if likely else 'Leave it out for the workspace itself.'}",
         field="cwd",
         expected="an existing directory beneath the workspace",
         received=one_line(cwd),
-        fix=Corrected({"cwd": likely}, sure=True) if likely else None,
+        fix=Corrected({"cwd": likely}, sure=True) if likely else Look("list_dir", {"path": "."}),
     )
