@@ -117,7 +117,8 @@ class Loop:
             if finished:
                 self.add(20)
             while len(self.lives) < LIVES:
-                named = self.counts["aimed"] < at_points and self.dice.random() < 0.4
+                left = at_points - self.counts["aimed"]
+                named = left > 0 and (self.counts["kills"] + left >= kills or self.dice.random() < 0.4)
                 self.begin(self.dice.choice(sorted(POINTS)) if named and self.counts["kills"] < kills else "")
             self.tend(kills)
             for view in board.tasks:

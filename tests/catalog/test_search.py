@@ -1,6 +1,7 @@
 """Finding tools: needs that name no tool, patterns, stems, and what the index never does."""
 
 import pytest
+from msgspec.structs import replace
 
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.search import ToolIndex, kindred, stem, stems, uses
@@ -63,6 +64,40 @@ def test_equal_tools_come_in_the_order_of_names_and_nothing_comes_for_nothing() 
     assert [name for name, _ in index.words("walrus", 2)] == ["a", "b"]
     assert index.words("the of and", 8) == index.words("", 8) == index.words("xyzzy", 8) == []
     assert ToolIndex([]).words("walrus", 8) == []
+
+
+def test_a_word_of_a_tool_answers_one_word_of_a_need() -> None:
+    index = ToolIndex([made("get_ticket", "a ticket, bug, issue"), made("create_ticket", "a ticket, bug, issue")])
+    assert index.words("report a defect and file a problem", 1)[0][0] == "create_ticket"
+
+
+def test_a_phrase_stands_for_a_word_with_others_between() -> None:
+    index = ToolIndex([made("terminate", "ends it"), made("other")])
+    for need in ("shut down that server", "shut that old server down", "Shut. Down."):
+        assert [name for name, _ in index.words(need, 3)] == ["terminate"], need
+    assert index.words("shut it and much later after all of this go down", 3) == []
+
+
+def served(server: str, *tools: str) -> list[ToolSpec]:
+    """Tools of a server."""
+    return [replace(made(f"mcp_{server}_{tool}", tool.replace("_", " ")), source=f"mcp:{server}") for tool in tools]
+
+
+def test_a_question_is_answered_by_what_reads() -> None:
+    index = ToolIndex(served("x", "add_member", "list_member"))
+    assert index.words("which member is new", 1)[0][0] == "mcp_x_list_member"
+    assert index.words("make somebody a member", 1)[0][0] == "mcp_x_add_member"
+
+
+def test_whose_tool_is_meant_is_known_by_a_short_name_and_by_the_whole_name_only() -> None:
+    index = ToolIndex([*served("kubernetes", "get_pods"), *served("memory_graph", "get_graph"), made("pods", "pods")])
+    assert index.words("pods", 1)[0][0] == "pods" and index.words("pods on k8s", 1)[0][0] == "mcp_kubernetes_get_pods"
+    assert index.words("the graph", 1)[0][0] == "mcp_memory_graph_get_graph"
+
+
+def test_cells_of_a_sheet_are_a_range() -> None:
+    index = ToolIndex([made("read_range", "values of a cell range"), made("b2", "to")])
+    assert [index.words(f"sum of {cells}", 1)[0][0] for cells in ("A1:C10", "B2 to D10")] == ["read_range"] * 2
 
 
 def test_words_of_any_language_are_found() -> None:

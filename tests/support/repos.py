@@ -1,5 +1,6 @@
 """Git repositories for tests: ordinary ones, and ones whose every setting tries to run a program."""
 
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -73,7 +74,7 @@ def _hook(repo: Path, payload: str) -> None:
     hook.parent.mkdir(exist_ok=True)
     hook.write_text(f"#!/bin/sh\n{payload}\n")
     hook.chmod(0o755)
-    (repo / "a.txt").touch()
+    os.utime(repo / "a.txt", (1, 1))  # what git has noted of it is certainly another time
 
 
 def _signed(kind: str, *pairs: str) -> Callable[[Path, str], None]:

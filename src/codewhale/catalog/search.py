@@ -18,17 +18,34 @@ from codewhale.protocol.tools import ToolSpec
 
 KINDRED_FILE = Path(__file__).with_name("kindred.json")
 USES_FILE = Path(__file__).with_name("uses.json")
-# BM25's usual constants (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009), and what a word
-# counts in each field: the field-weighted term frequency of BM25F.
-_K1, _B = 1.2, 0.2
+# BM25's constants (Robertson and Zaragoza, "The Probabilistic Relevance Framework", 2009), and what a word counts in
+# each field: the field-weighted term frequency of BM25F.
+_K1, _B = 1.6, 0.3
 _WEIGHTS = {"name": 3.0, "description": 1.6, "use": 1.6, "argument": 1.0, "note": 0.6}
-_KINDRED = 0.8
+# What a kindred word counts for, and a word of a tool that has answered another word of the need before.
+_KINDRED, _AGAIN = 0.75, 0.2
 # What the tools of a source count for that the need names: who says Slack means it.
-# Who asks which there are wants a list of them.
-_QUESTION, _ASKED = re.compile(r"\s*(?:what|which|who)\b", re.IGNORECASE), 2.0
-_NAMED, _LEAST = 4.0, 0.01
+_NAMED, _NAMED_MORE, _LEAST = 4.0, 2.0, 0.01
 # The same for the words that half of a source's tools hold: who says mail means the tools for mail.
 _TOPIC, _HALF = 2.0, 0.5
+# A question is answered by what reads: what the tools of a source count for that change something.
+_QUESTION, _CHANGES = (
+    re.compile(r"\s*(?:wh(?:at|ich|ose?|en|y)|how|is|are|am|does|did|was|were)\b", re.IGNORECASE),
+    0.65,
+)
+_READS = frozenset(
+    """check count describe diff explain export fetch find get history info inspect list logs measure open query read
+    search show status top tree view""".split()
+)
+# What a source is called for short, and how a spreadsheet's cells are written.
+_SHORT = {
+    "amazon": "aws", "cloudwatch": "aws", "ec2": "aws", "s3": "aws", "excel": "sheet", "gsheet": "sheet",
+    "spreadsheet": "sheet", "gcal": "calendar", "gdrive": "drive", "k8s": "kubernetes", "kubectl": "kubernetes",
+    "postgresql": "postgres", "psql": "postgres",
+}  # fmt: skip
+_CELLS = re.compile(r"\b[A-Z]{1,2}\d{1,4}\s*(?::|-|to|and|through)\s*[A-Z]{1,2}\d{1,4}\b")
+# A phrase's particle may stand some words behind its verb ("shut the server down").
+_PARTICLES, _APART = frozenset("up down off on out over back away in aside".split()), 5
 _STOP = frozenset(
     """a about again all already am an and another any anything are as at be been but by can could did do does each else
     every for from get go got had has have here how i if in into is it its just let like may me might mine must my need
@@ -36,6 +53,7 @@ _STOP = frozenset(
     than that the their them then there these they thing things this those to too tool two up us use using very want was
     we were what when where which while who whom whose why will with would yet you your""".split()
 )
+_PLAIN = re.compile(r"[A-Za-z]+")
 _WHOLE_WORD = re.compile(r"(?<![A-Za-z])[A-Za-z]{1,3}\d(?![A-Za-z0-9])|[A-Za-z0-9]{2,}")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+|[^\W\d_a-zA-Z]+")
 # All tools together are searched for no longer than this.
@@ -57,9 +75,9 @@ class ToolIndex:
         holders = Counter(term for counts in self._counts.values() for term in counts)
         self._idf = {term: self._rarity(count) for term, count in holders.items()}
         self._sources = {name: frozenset(_source_words(row)) for name, row in self._rows.items() if row.source}
-        self._sources_words = frozenset().union(*self._sources.values())
         self._topics = self._spread()
-        self._groups: dict[frozenset[str], dict[str, float]] = {}
+        self._known: dict[str, dict[str, dict[str, float]]] = {}
+        self._reads = {name for name in self._sources if not _READS.isdisjoint(_WORD.findall(name.lower()))}
         self._postings: dict[str, list[str]] = {}
         for name, counts in self._counts.items():
             for term in counts:
@@ -67,32 +85,59 @@ class ToolIndex:
 
     def words(self, query: str, count: int) -> list[tuple[str, float]]:
         """The tools most like a description of what is needed, best first, with their scores."""
-        scores: dict[str, float] = {}
+        asked = query[:2000]
         # A source's name is no word of what is needed: it says whose tools are meant, however it is written (GitHub).
-        spoken = frozenset(stem(word.lower()) for word in _WHOLE_WORD.findall(query[:2000]))
-        rest = _WHOLE_WORD.sub(
-            lambda word: "" if stem(word[0].lower()) in self._sources_words else word[0], query[:2000]
-        )
-        terms = Counter(stems(rest))
-        more = Counter(word for word in spoken - self._sources_words if word in kindred())
-        for term, times in (terms | more).items():
-            gains = self._gains(term)
-            for group in kindred().get(term, ()):
-                gains = _higher(gains, self._group_gains(group))
-            for name, gain in gains.items():
-                scores[name] = scores.get(name, 0.0) + times * gain
-        if _QUESTION.match(query):
-            for name in self._postings.get("list", ()):
-                if name in scores and self._rows[name].source:
-                    scores[name] += _ASKED
-        meant = spoken | {kin for word in (*terms, *more) for group in kindred().get(word, ()) for kin in group}
+        spoken = {stem(word.lower()) for word in _WHOLE_WORD.findall(asked)}
+        spoken |= {_SHORT[word] for word in spoken & _SHORT.keys()}
+        named = {word for words in self._sources.values() if words <= spoken for word in words}
+        rest = _WHOLE_WORD.sub(lambda word: "" if stem(word[0].lower()) in named else word[0], asked)
+        phrases, rest = _phrased(_CELLS.sub(" cell range ", rest))
+        terms = dict.fromkeys([*stems(rest), *phrases])
+        whole = (stem(word.lower()) for word in _WHOLE_WORD.findall(rest))
+        terms |= dict.fromkeys(word for word in whole if word in kindred())
+        scores = self._matched(terms)
+        question = _QUESTION.match(query)
+        meant = spoken | {kin for word in terms for group in kindred().get(word, ()) for kin in group}
         for name, words in self._sources.items():
             if words <= spoken:
-                scores[name] = scores.get(name, _LEAST) * _NAMED
+                scores[name] = (scores.get(name, _LEAST) + _NAMED_MORE) * _NAMED
             elif name in scores and self._topics[self._rows[name].source] & meant:
                 scores[name] *= _TOPIC
+            if question and name in scores and name not in self._reads:
+                scores[name] *= _CHANGES
         ranked = sorted(scores.items(), key=lambda row: (-row[1], row[0]))
         return [(name, round(score, 3)) for name, score in ranked[:count]]
+
+    def _matched(self, terms: Iterable[str]) -> dict[str, float]:
+        """What the words of a need count for each tool: one word of a tool answers one word of a need, the rarest
+        first; what another has answered counts less."""
+        scores: dict[str, float] = {}
+        used: dict[str, set[str]] = {}
+        for known in sorted(map(self._answers, terms), key=len):
+            for name, gains in known.items():
+                taken = used.setdefault(name, set())
+                best, answer = max((gain * (_AGAIN if word in taken else 1), word) for word, gain in gains.items())
+                taken.add(answer)
+                scores[name] = scores.get(name, 0.0) + best
+        return scores
+
+    def _answers(self, term: str) -> dict[str, dict[str, float]]:
+        """For each tool the words of it that answer a word of a need, with what each counts."""
+        known = self._known.get(term)
+        if known is None:
+            known = {}
+            for word in stems(term) if "_" in term else (term,):
+                for name, gain in self._gains(word).items():
+                    known.setdefault(name, {})[word] = gain
+            for group in kindred().get(term, ()):
+                idf = _KINDRED * self._rarity(len(set().union(*(self._postings.get(kin, ()) for kin in group))))
+                for kin in group:
+                    for name, gain in self._gains(kin, idf).items():
+                        gains = known.setdefault(name, {})
+                        gains[kin] = max(gain, gains.get(kin, 0.0))
+            if known:
+                self._known[term] = known
+        return known
 
     def _spread(self) -> dict[str, frozenset[str]]:
         """The words that at least half of the tools of a source hold, and few of the other sources'."""
@@ -115,17 +160,6 @@ class ToolIndex:
             length = 1 - _B + _B * self._lengths[name] / self._mean
             found[name] = rarity * frequency * (_K1 + 1) / (frequency + _K1 * length)
         return found
-
-    def _group_gains(self, group: frozenset[str]) -> dict[str, float]:
-        """What kindred words count: as one word that is as rare as tools are that hold any of them."""
-        known = self._groups.get(group)
-        if known is None:
-            known = {}
-            idf = _KINDRED * self._rarity(len(set().union(*(self._postings.get(kin, ()) for kin in group))))
-            for kin in group:
-                known = _higher(known, self._gains(kin, idf))
-            self._groups[group] = known
-        return known
 
     def _rarity(self, holders: int) -> float:
         return math.log(1 + (len(self._rows) - holders + 0.5) / (holders + 0.5))
@@ -175,9 +209,41 @@ def _left(until: float) -> float:
     return left
 
 
-def _higher(one: dict[str, float], other: dict[str, float]) -> dict[str, float]:
-    low, high = (one, other) if len(one) < len(other) else (other, one)
-    return {**high, **{name: max(gain, high.get(name, 0.0)) for name, gain in low.items()}}
+def _phrased(text: str) -> tuple[list[str], str]:
+    """The phrases of a text that stand for a word, and the text without them."""
+    words = [(match.span(), stem(match[0].lower())) for match in _PLAIN.finditer(text)]
+    found: list[str] = []
+    gone: set[int] = set()
+    for at, (_, word) in enumerate(words):
+        for phrase, parts in _phrases().get(word, ()):
+            places = _places(at, parts, [one for _, one in words])
+            if len(places) == len(parts) and gone.isdisjoint(places):
+                found.append(phrase)
+                gone.update(places)
+    for at in sorted(gone, reverse=True):
+        begin, end = words[at][0]
+        text = text[:begin] + text[end:]
+    return found, text
+
+
+def _places(at: int, parts: tuple[str, ...], words: list[str]) -> list[int]:
+    """Where the parts of a phrase that begins at a word stand; fewer when one is missing."""
+    places = [at]
+    for part in parts[1:]:
+        after = places[-1] + 1
+        reach = _APART if part in _PARTICLES else 1
+        places += [after + n for n, word in enumerate(words[after : after + reach]) if word == part][:1]
+    return places
+
+
+@cache
+def _phrases() -> dict[str, list[tuple[str, tuple[str, ...]]]]:
+    """The first word of each phrase among the kindred words to the phrases, with the stems of their words."""
+    found: dict[str, list[tuple[str, tuple[str, ...]]]] = {}
+    for phrase in sorted((word for word in kindred() if "_" in word), key=len, reverse=True):
+        parts = tuple(map(stem, phrase.split("_")))
+        found.setdefault(parts[0], []).append((phrase, parts))
+    return found
 
 
 def _text(row: ToolSpec) -> str:
@@ -245,10 +311,11 @@ def uses() -> dict[str, str]:
 
 @cache
 def kindred() -> dict[str, tuple[frozenset[str], ...]]:
-    """Stem to the groups it stands in of words that are used in each other's place, from groups kept as data."""
+    """Stem to the groups it stands in of words that are used in each other's place, from groups kept as data; a phrase
+    is written as one word, with underscores."""
     found: dict[str, list[frozenset[str]]] = {}
     for group in msgspec.json.decode(KINDRED_FILE.read_bytes(), type=list[str]):
-        members = frozenset(stem(word) for word in group.split())
+        members = frozenset(word if "_" in word else stem(word) for word in group.split())
         for member in members:
             found.setdefault(member, []).append(members)
     return {word: tuple(groups) for word, groups in found.items()}
