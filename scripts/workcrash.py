@@ -30,7 +30,6 @@ from codewhale.tasks.book import TaskBook
 from codewhale.tasks.conversation import conversations
 from codewhale.tasks.model import TaskSpec
 
-LEASE = 2.0
 LIVES = 2  # processes at once
 SLOTS = 4
 SECONDS = 7200.0  # for all of it, and for a life that nobody kills
@@ -197,17 +196,20 @@ class Loop:
         own = self.book.record(task).task.session
         for session in sessions:
             for envelope in store.read(session):
-                if isinstance(envelope.event, TurnFinished) and envelope.event.status == "done":
+                if session == own and isinstance(envelope.event, TurnFinished) and envelope.event.status == "done":
                     ended += 1
                 if isinstance(envelope.event, CallFinished) and envelope.event.ok and session == own:
                     calls[envelope.event.name] += 1
-        found = [f"{task} ended {ended} times"] if ended != 1 else []
+        # One that lost its lease may still hear its last answer, into a copy that nobody takes up: it ends nothing.
+        attempts = [one for one in self.book.journal.ledger.attempts(task) if not one.node]
+        completed = sum(one.state == "completed" for one in attempts)
+        found = [] if ended == 1 and completed <= 1 else [f"{task} ended {ended} times, {completed} attempts did"]
         found += [f"{task} did {name} {count} times" for name, count in calls.items() if count > 1]
         done = (self.workspace / "effects" / str(int(task[5:], 16))).exists()
         return found + ([f"{task} lost its effect"] if calls["exec_shell"] and not done else [])
 
 
-def kill_many(kills: int, tasks: int, at_points: int, seed: int = 0) -> dict[str, Any]:
+def kill_many(kills: int, tasks: int, at_points: int, seed: int = 0, lease: float = 2.0) -> dict[str, Any]:
     """Kill so many processes over so many tasks; what happened, and what was wrong."""
     with tempfile.TemporaryDirectory(prefix="workcrash-") as folder:
         home, workspace = Path(folder, "home"), Path(folder, "work")
@@ -215,7 +217,7 @@ def kill_many(kills: int, tasks: int, at_points: int, seed: int = 0) -> dict[str
         for name in ("files", "effects"):
             (workspace / name).mkdir(parents=True)
         (home / "config.toml").write_text(
-            f'[tasks]\nlease_seconds = {LEASE}\n[tools]\nalways_load = ["task_gate_run"]\n'
+            f'[tasks]\nlease_seconds = {lease}\n[tools]\nalways_load = ["task_gate_run"]\n'
         )
         loop = Loop(home, workspace, seed)
         began = time.monotonic()
@@ -234,7 +236,7 @@ def kill_many(kills: int, tasks: int, at_points: int, seed: int = 0) -> dict[str
             "taken_over_or_interrupted": len(late),
             "late_p50_s": round(late[len(late) // 2], 2) if late else 0.0,
             "late_max_s": round(late[-1], 2) if late else 0.0,
-            "later_than_lease_and_a_second": sum(one > LEASE + 1 for one in late),
+            "later_than_lease_and_a_second": sum(one > lease + 1 for one in late),
             "slowest_board_ms": round(loop.slowest * 1000), **dict(sorted(loop.counts.items())),
         }  # fmt: skip
 

@@ -81,6 +81,22 @@ def test_whoever_sleeps_through_a_lease_writes_nothing(journal: RunJournal, time
     ]  # fmt: skip
 
 
+def test_a_lease_of_a_clock_that_was_set_back_is_over(journal: RunJournal, time: Time) -> None:
+    time.now = 1_000_000.0
+    for name in ("a", "b"):
+        journal.runs.add(NewRun(name, "task"))
+    _, lives = claimed(journal, "w1")
+    claimed(journal, "w2")
+    journal.workers.here("w2", 10, {})
+    time.now -= 86_400
+    _, lives = journal.runs.beat(lives, 10)  # whoever is there goes on
+    (lapsed,) = journal.runs.lapsed("task")
+    assert lapsed.id == "b" and journal.workers.rows() == ()
+    assert journal.runs.lapse(replace(lapsed, id="a"), "interrupted", {}) is None
+    assert (put := journal.runs.lapse(lapsed, "interrupted", {})) and put.state == "interrupted"
+    assert journal.runs.end(lives, "completed", {}).state == "completed"
+
+
 def test_beats_extend_a_lease_and_tell_of_a_stop(journal: RunJournal, time: Time) -> None:
     journal.runs.add(NewRun("a", "task"))
     _, lease = claimed(journal, "w1")

@@ -2,16 +2,19 @@
 
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
 
 from codewhale.journal.database import VERSION
-from codewhale.journal.model import JournalDamaged, JournalUnavailable, NewRun
+from codewhale.journal.model import JournalDamaged, JournalError, JournalUnavailable, NewRun
 from codewhale.journal.place import file_system
 from codewhale.journal.sqlite import SqliteJournal
 
@@ -140,3 +143,62 @@ def test_a_write_ahead_log_that_is_gone_is_told(tmp_path: Path) -> None:
     journal = SqliteJournal(str(tmp_path))
     assert journal.doubt and journal.runs.rows("task") == ()
     journal.close()
+
+
+@contextmanager
+def descriptors(spare: int) -> Iterator[None]:
+    """Meanwhile no more than so many files can be opened."""
+    most, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    held: list[int] = []
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(map(int, os.listdir("/proc/self/fd"))) + 16, hard))
+    try:
+        with suppress(OSError):
+            while True:
+                held.append(os.open(os.devnull, os.O_RDONLY))
+        for _ in range(spare):
+            os.close(held.pop())
+        yield
+    finally:
+        for one in held:
+            os.close(one)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, hard))
+
+
+def test_a_process_without_descriptors_takes_no_file_for_damaged(tmp_path: Path) -> None:
+    filled(tmp_path, 3)
+    refused = 0
+    for spare in range(8):
+        with descriptors(spare), suppress(JournalError):
+            refused += 1
+            journal = SqliteJournal(str(tmp_path))
+            refused -= 1
+            assert len(journal.runs.rows("task")) == 3
+            journal.runs.add(NewRun("task_0000", "task"))
+            journal.close()
+    assert refused >= 2
+    journal = SqliteJournal(str(tmp_path))
+    assert len(journal.runs.rows("task")) == 3 and not list((tmp_path / "journal").glob("damaged-*"))
+    journal.close()
+
+
+def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
+    home = tmp_path / "small"
+    home.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=1M", "tmpfs", str(home)], capture_output=True)
+    if mounted.returncode:
+        pytest.skip("no file system can be mounted")
+    try:
+        filled(home, 3)
+        fill = home / "fill"
+        with suppress(OSError), open(fill, "wb", 0) as file:
+            while True:
+                file.write(b"x" * 4096)
+        with pytest.raises(JournalError, match="disk is full") as caught:
+            SqliteJournal(str(home)).runs.add(NewRun("more", "task", {"prompt": "x" * 100_000}))
+        assert not isinstance(caught.value, JournalDamaged)
+        fill.unlink()
+        journal = SqliteJournal(str(home))
+        assert len(journal.runs.rows("task")) == 3
+        journal.close()
+    finally:
+        subprocess.run(["umount", "-l", str(home)], check=True)

@@ -29,6 +29,19 @@ def answers(*programs: str) -> bool:
     )
 
 
+class LoopTime:
+    """The time of the running loop, which a test moves on: what was to happen by then happens at once."""
+
+    def __init__(self) -> None:
+        loop, self._ahead = asyncio.get_running_loop(), 0.0
+        real = loop.time
+        loop.time = lambda: real() + self._ahead  # type: ignore[method-assign]
+
+    def move(self, seconds: float) -> None:
+        """Let so much time have passed."""
+        self._ahead += seconds
+
+
 async def eventually(condition: Callable[[], object], seconds: float = HANG) -> None:
     """Return as soon as the condition holds; fail when it does not in time."""
     deadline = time.monotonic() + seconds

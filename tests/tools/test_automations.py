@@ -16,6 +16,7 @@ from codewhale.protocol.ops import Answer, SendMessage
 from codewhale.protocol.tasks import GetTask, TaskRecord
 from codewhale.tasks.book import NOBODY
 from codewhale.testing import Harness, collect, harness
+from support.patience import HANG
 
 GOOD: dict[str, Any] = {"name": "nightly", "prompt": "Check the links", "rrule": "FREQ=HOURLY;INTERVAL=6"}
 WEEKLY = "FREQ=WEEKLY;BYDAY=MO;BYHOUR=9"
@@ -28,7 +29,7 @@ def tools(home: Path) -> None:
     names = """automation_create automation_list automation_read automation_update automation_pause automation_resume
     automation_delete automation_run""".split()
     shown = json.dumps([*names, "handle_read", "task_gate_run", "task_read", "task_create", "task_cancel"])
-    (home / "config.toml").write_text(f"[tools]\nalways_load = {shown}\n")
+    (home / "config.toml").write_text(f"[tasks]\nlease_seconds = 600.0\n[tools]\nalways_load = {shown}\n")
 
 
 def echo(request: dict[str, Any]) -> dict[str, Any]:
@@ -57,7 +58,7 @@ async def done(here: Harness, session: str, tool: str, /, **arguments: Any) -> A
 
 
 async def over(here: Harness, task: str) -> TaskRecord:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG):
         while True:
             record = await here.client.query(GetTask(task))
             if record.task.over:

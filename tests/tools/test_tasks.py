@@ -19,8 +19,10 @@ from codewhale.protocol.tools import Origin
 from codewhale.tasks.book import NOBODY
 from codewhale.tasks.model import TaskError
 from codewhale.testing import Harness, collect, harness
+from support.patience import HANG
 
 Turn = dict[str, Any]
+LEASE = "[tasks]\nlease_seconds = 600.0\n"  # whoever is only slow keeps it
 ALLOWED = '[[rules]]\naction = "allow"\ntool = "task_create"\n'
 
 
@@ -29,7 +31,7 @@ def tools(home: Path) -> None:
     """The tools of tasks stand in the array from the start."""
     home.mkdir(exist_ok=True)
     names = '"task_create", "task_list", "task_read", "task_cancel"'
-    (home / "config.toml").write_text(f"[tools]\nalways_load = [{names}]\n")
+    (home / "config.toml").write_text(f"{LEASE}[tools]\nalways_load = [{names}]\n")
 
 
 def call(tool: str, /, **arguments: Any) -> Turn:
@@ -63,7 +65,7 @@ async def working(here: Harness) -> AsyncIterator[list[str]]:
 
 
 async def until(here: Harness, task: str, *states: str) -> TaskRecord:
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(HANG):
         while True:
             record = await here.client.query(GetTask(task))
             if record.task.status in states:
@@ -178,7 +180,6 @@ async def test_a_task_is_cancelled_at_once_or_by_its_worker(home: Path, workspac
     }
     async with harness(home, workspace, model(turns)) as here:
         first, second = await made(here), await made(here, "Again")
-        here.app.parts.tasking.settings = type(here.app.parts.tasking.settings)(workers=1, lease_seconds=1.0)
         gone = await here.client.submit(CancelTask(second))
         assert gone.status == "cancelled"
         async with working(here):
@@ -256,7 +257,7 @@ async def test_what_tools_write_goes_into_the_task_that_they_work_for(home: Path
                   call("agent_open", prompt="Look too", name="helper"), {"text": "checked"}, {"text": "checked"}],
         "Look": [call("task_gate_run", gate="custom", command="false"), {"text": "SUMMARY: looked"}],
     }  # fmt: skip
-    (home / "config.toml").write_text('[tools]\nalways_load = ["task_create", "task_gate_run"]\n')
+    (home / "config.toml").write_text(f'{LEASE}[tools]\nalways_load = ["task_create", "task_gate_run"]\n')
     async with harness(home, workspace, model(turns)) as here:
         task = await made(here)
         async with working(here):

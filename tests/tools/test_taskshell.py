@@ -10,7 +10,8 @@ import pytest
 from codewhale.protocol.tools import CommandSubject, GateRun
 from codewhale.services.testruns.tree import tree_hash
 from support.jobs import SECRET, Shell
-from support.running import eventually
+from support.patience import HANG
+from support.running import LoopTime, eventually
 
 RECORD = {
     "id", "gate", "command", "cwd", "exit_code", "status", "classification", "duration_ms", "summary", "log_path",
@@ -29,12 +30,12 @@ async def ended(shell: Shell, command: str, **arguments: object) -> str:
     """A job that has run to its end and was read."""
     started = await shell.call("task_shell_start", command=command, **arguments)
     job: str = started.metadata["task_id"]
-    await shell.jobs.wait("one", job, 10)
+    await shell.jobs.wait("one", job, HANG)
     return job
 
 
 async def test_start_returns_at_once_with_a_job(shell: Shell) -> None:
-    started = await shell.call("task_shell_start", command="echo hello; sleep 600", timeout_ms=5000)
+    started = await shell.call("task_shell_start", command="echo hello; sleep 600")
     job = started.metadata["task_id"]
     assert started.ok and job in started.content and "task_shell_wait" in started.content
     assert started.metadata["background"] and started.metadata["task_shell"] and started.metadata["status"] == "Running"
@@ -47,12 +48,15 @@ async def test_wait_returns_at_once_unless_told_otherwise(shell: Shell) -> None:
     idle = await shell.call("task_shell_wait", task_id=job)
     assert idle.ok and "no new output" in idle.content and idle.metadata["status"] == "Running"
     sent = await shell.call("exec_shell_interact", task_id=job, input="x\n", timeout_ms=0)
-    end = await shell.call("task_shell_wait", task_id=job, wait=True)
+    end = await shell.call("task_shell_wait", task_id=job, wait=True, timeout_ms=600_000)
     assert "got x" in sent.content + end.content and end.metadata["status"] == "Completed"
 
 
 async def test_a_terminal_and_a_time(shell: Shell) -> None:
-    started = await shell.call("task_shell_start", command="tty; sleep 600", tty=True, timeout_ms=1000)
+    time = LoopTime()
+    started = await shell.call("task_shell_start", command="tty; touch said; sleep 600", tty=True, timeout_ms=600_000)
+    await eventually((shell.workspace / "said").exists)
+    time.move(601)
     end = await shell.call("task_shell_wait", task_id=started.metadata["task_id"], wait=True)
     assert "/dev/" in end.content and end.metadata["status"] == "TimedOut" and not end.ok
 
@@ -95,7 +99,7 @@ async def test_evidence_of_a_workspace_that_changed_is_bound_to_nothing(shell: S
     assert result.metadata["task_updates"]["gate"]["workspace_tree_sha256"] is None
     assert "files changed while it ran" in result.content
     other = (await shell.call("exec_shell", command="true", background=True)).metadata["task_id"]
-    await shell.jobs.wait("one", other, 5)
+    await shell.jobs.wait("one", other, HANG)
     later = await shell.call("task_shell_wait", task_id=other, gate="check")
     assert "was not hashed when it began" in later.content
 
@@ -133,20 +137,23 @@ async def test_a_failed_gate_fails_and_import_and_report_are_no_port(shell: Shel
 
 
 async def test_a_gate_that_outlives_its_time_leaves_its_whole_output(shell: Shell) -> None:
-    command = "echo $$; seq 1 20000; sleep 600 & sleep 600"
-    result = await shell.call("task_gate_run", gate="check", command=command, timeout_ms=3000)
+    time, command = LoopTime(), "echo $$; seq 1 20000; touch said; sleep 600 & sleep 600"
+    running = asyncio.create_task(shell.call("task_gate_run", gate="check", command=command, timeout_ms=600_000))
+    await eventually((shell.workspace / "said").exists)
+    time.move(601)
+    result = await running
     record = result.metadata["task_updates"]["gate"]
     assert not result.ok and record["status"] == record["classification"] == "timeout" and result.metadata["timed_out"]
     lines = Path(record["log_path"]).read_text().splitlines()
     assert lines[1:] == [str(number) for number in range(1, 20001)]
-    assert not any(f"/proc/{lines[0]}" in str(path) for path in Path("/proc").iterdir())
+    assert not os.path.exists(f"/proc/{lines[0]}")
 
 
 async def test_a_gate_that_is_interrupted_leaves_its_evidence(shell: Shell) -> None:
     running = asyncio.create_task(
         shell.call("task_gate_run", gate="test", command="echo so far; touch begun; sleep 600")
     )
-    await eventually((shell.workspace / "begun").exists, 60)
+    await eventually((shell.workspace / "begun").exists)
     running.cancel()
     with pytest.raises(asyncio.CancelledError) as stopped:
         await running

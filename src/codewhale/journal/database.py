@@ -24,8 +24,10 @@ _ENDS = ("", "-wal", "-shm")
 _BUSY_SECONDS = 30.0
 _PAUSE = (0.0005, 0.004)  # seconds between two tries to write, at random between these
 _NOW = "SELECT (julianday('now') - 2440587.5) * 86400.0"
-_BUSY, _FULL, _READ_ONLY, _IO = 5, 13, 8, 10  # result codes of SQLite
+_BUSY, _FULL, _READ_ONLY, _IO, _CANT_OPEN = 5, 13, 8, 10, 14  # result codes of SQLite
 _LOCKED = 6
+_LEAST_ROOM = 1 << 16  # bytes
+_OURS = frozenset({0, 3, 4, 7, 9, 14, 18, 21, 22, 23})  # no memory, no descriptor, no permission: no damage of the file
 _SCHEMA = """
 CREATE TABLE runs (id TEXT PRIMARY KEY, kind TEXT NOT NULL, state TEXT NOT NULL, data TEXT NOT NULL,
   crc INTEGER NOT NULL, created REAL NOT NULL, due REAL NOT NULL, began REAL, ended REAL, result TEXT NOT NULL,
@@ -76,6 +78,14 @@ def seal(*texts: str) -> int:
     return zlib.crc32("\0".join(texts).encode())
 
 
+def _no_room(folder: str) -> bool:
+    """Whether the disk has not even room for what SQLite keeps beside a file."""
+    with contextlib.suppress(OSError):
+        about = os.statvfs(folder)
+        return about.f_bavail * about.f_frsize < _LEAST_ROOM
+    return False
+
+
 class Database:
     """One connection to the file below `home`, for one thread at a time. `clock` stands for the database's own, for
     tests. Raises JournalUnavailable where there can be none."""
@@ -94,7 +104,10 @@ class Database:
             private_dir(self.folder)
             self._presence = Presence(os.path.join(self.folder, "open.lock"))
         except OSError as error:
-            raise JournalUnavailable(f"the journal in {self.folder} cannot be opened: {error.strerror}") from error
+            raise JournalUnavailable(
+                f"the journal in {self.folder} cannot be opened: {error.strerror}. Tasks and schedules need a home "
+                "that can be written (CODEWHALE_HOME)"
+            ) from error
         try:
             self._begin()
         except BaseException:
@@ -275,12 +288,14 @@ class Database:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
         if code in (_BUSY, _LOCKED):
             raise JournalError("the journal is held by others; try again") from error
-        if code == _FULL:
+        if code == _FULL or (code in (_IO, _CANT_OPEN) and _no_room(self.folder)):
             raise JournalError("the disk is full: nothing was written. Free some space and try again") from error
         if code == _READ_ONLY:
             raise JournalUnavailable(f"the journal {self.path} cannot be written") from error
         if code == _IO and os.path.exists(self.path) and os.path.getsize(self.path):
             raise JournalError(f"the disk refused the journal ({error})") from error
+        if code in _OURS:
+            raise JournalUnavailable(f"the journal {self.path} cannot be used now: {error}") from error
         raise JournalDamaged(f"the journal {self.path} is damaged ({error})") from error
 
     # ------------------------------------------------------------------ the clock, and doubts

@@ -56,6 +56,9 @@ class Run(Struct, frozen=True, omit_defaults=True):
     stop: bool = False
 
 
+LONGEST_LEASE = 3600.0  # seconds; one that lasts longer is of a clock that was set back since
+
+
 class Lease(Struct, frozen=True):
     """The right to write for a run: `fence` is its number, and a write with a smaller one than the run's is refused."""
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import msgspec
 
 from codewhale.journal.database import Database, packed, seal, unpacked
-from codewhale.journal.model import Data, JournalDamaged, Lease, LeaseLost, NewRun, Run, RunState
+from codewhale.journal.model import LONGEST_LEASE, Data, JournalDamaged, Lease, LeaseLost, NewRun, Run, RunState
 
 _ROW = "id, kind, state, data, created, began, ended, result, owner, expires, fence, attempt, stop, crc"
 _DUE = (
@@ -123,16 +123,20 @@ class SqliteRuns:
 
     def lapsed(self, kind: str) -> tuple[Run, ...]:
         with self._database.read() as base:
+            now = self._database.now(base)
             rows = base.execute(
-                f"SELECT {_ROW} FROM runs WHERE kind = ? AND state = 'running' AND expires <= ? ORDER BY expires",
-                (kind, self._database.now(base)),
+                f"SELECT {_ROW} FROM runs WHERE kind = ? AND state = 'running' AND (expires <= ? OR expires > ?) "
+                "ORDER BY expires",
+                (kind, now, now + LONGEST_LEASE),
             )
             return tuple(map(read_run, rows.fetchall()))
 
     def lapse(self, run: Run, state: RunState, result: Data) -> Run | None:
         with self._database.write(full=True) as base:
             now, stands = self._database.now(base), one_run(base, run.id)
-            if stands is None or stands.state != "running" or stands.fence != run.fence or stands.expires > now:
+            if stands is None or stands.state != "running" or stands.fence != run.fence:
+                return None
+            if now < stands.expires <= now + LONGEST_LEASE:
                 return None
             half = "SELECT 1 FROM intents WHERE run = ? AND settled IS NULL LIMIT 1"
             if state == "queued" and base.execute(half, (run.id,)).fetchone() is not None:

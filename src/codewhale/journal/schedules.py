@@ -4,7 +4,7 @@ import sqlite3
 from collections.abc import Sequence
 
 from codewhale.journal.database import Database, packed, unpacked
-from codewhale.journal.model import Data, NewRun, Run, Schedule, Worker
+from codewhale.journal.model import LONGEST_LEASE, Data, JournalDamaged, NewRun, Run, Schedule, Worker
 from codewhale.journal.runs import insert
 
 _ROW = "id, kind, data, next_at, version, created"
@@ -79,8 +79,9 @@ class SqliteWorkers:
     def rows(self) -> tuple[Worker, ...]:
         with self._database.read() as base:
             rows = base.execute(
-                "SELECT owner, since, expires, data FROM workers WHERE expires > ? ORDER BY since, owner",
-                (self._database.now(base),),
+                "SELECT owner, since, expires, data FROM workers WHERE expires > ? AND expires <= ? "
+                "ORDER BY since, owner",
+                ((now := self._database.now(base)), now + LONGEST_LEASE),
             )
             return tuple(
                 Worker(owner, since, expires, unpacked(data)) for owner, since, expires, data in rows.fetchall()
@@ -106,5 +107,9 @@ def _put(base: sqlite3.Connection, schedule: Schedule, now: float) -> Schedule |
 
 def _read(row: Sequence[object]) -> Schedule:
     name, kind, data, next_at, version, created = row
-    moment = None if next_at is None else float(str(next_at))
-    return Schedule(str(name), str(kind), unpacked(str(data)), moment, int(str(version)), float(str(created)))
+    about = (int(str(version)), float(str(created)))
+    try:
+        moment = None if next_at is None else float(str(next_at))
+        return Schedule(str(name), str(kind), unpacked(str(data)), moment, *about)
+    except (JournalDamaged, ValueError):
+        return Schedule(str(name), str(kind), {}, None, *about)  # it stands for nothing, and keeps no other one back

@@ -23,7 +23,9 @@ from codewhale.tasks.model import PROMPT_LIMIT, TaskError, TaskSpec, new_task, s
 NOBODY = (
     "Nobody works at tasks now: they wait until a terminal interface is open (codewhale), or `codewhale work` runs."
 )
-GONE = "The process that worked at it ended. /task resume, or codewhale tasks resume, lets it go on."
+RESUMED = "/task resume, or codewhale tasks resume, lets it go on."
+GONE = f"The process that worked at it ended. {RESUMED}"
+MOST_ALONE = 10  # attempts that follow one another by themselves
 _PREFIX = re.compile(r"(?:task_)?[0-9a-f]{1,8}")
 _ENTRY = 300
 FOREVER = 1e11  # seconds since 1970
@@ -259,11 +261,13 @@ class TaskBook:
         elif run.stop:
             state, result = "cancelled", _interrupted(conversation, "Its end was asked for.")
         else:
-            again = spec.on_death == "resume" and not conversation.half_done
+            again = spec.on_death == "resume" and not conversation.half_done and run.attempt % MOST_ALONE != 0
             if again and journal.runs.lapse(run, "queued", {}) is not None:
                 journal.ledger.note(run.id, "died", {"text": f"{run.owner} is gone; the next attempt is queued"})
                 return True
             state, result = "interrupted", self._with_intents(journal, run, conversation)
+            if spec.on_death == "resume" and run.attempt % MOST_ALONE == 0:
+                result["error"] = f"{MOST_ALONE} processes that worked at it ended, one after another. {RESUMED}"
         put = journal.runs.lapse(run, state, result)
         if put is not None:
             journal.ledger.note(run.id, "died", {"text": f"{run.owner} is gone; the task is {state}"})

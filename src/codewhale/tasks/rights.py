@@ -112,7 +112,7 @@ def _workspace(session: Session, asked: str) -> str:
     """A folder of the session: its workspace, one of those added to it, or one below them."""
     own = session.state.workspace
     if not asked:
-        return own
+        return os.path.realpath(own)
     path = "" if "\0" in asked else os.path.realpath(os.path.join(own, os.path.expanduser(asked)))
     shown = one_line(asked, 200)
     if not path or not os.path.isdir(path):

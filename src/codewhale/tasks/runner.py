@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from codewhale.journal.model import JournalError, Lease, LeaseLost, Run, RunJournal, RunState
 from codewhale.lib import failpoints
-from codewhale.lib.text import fenced
+from codewhale.lib.text import fenced, one_line
 from codewhale.protocol.errors import CodeWhaleError, SessionBusyError, SessionError
 from codewhale.protocol.events import AttemptRecorded, CallFinished, Envelope, Event, GateRecorded, TurnFinished
 from codewhale.protocol.modes import Approval, Authority, Mode
@@ -21,7 +21,7 @@ from codewhale.protocol.requests import Op
 from codewhale.protocol.tasks import TASK_KIND
 from codewhale.session.store import SessionStore
 from codewhale.tasks.conversation import OWN_EVENTS, ending, read_conversation
-from codewhale.tasks.model import spec_of
+from codewhale.tasks.model import TaskError, spec_of
 
 T = TypeVar("T")
 GO_ON = "Go on with the task."
@@ -78,6 +78,12 @@ class TaskRunner:
                 with contextlib.suppress(CodeWhaleError):
                     await self._parts.client.submit(CloseSession(self.session))
 
+    async def cancel(self) -> None:
+        """Its end is asked for."""
+        if not self._stopping:
+            self._stopping = "cancelled"
+            await self._interrupt()
+
     async def leave(self) -> None:
         """The process ends: stop the task in order, so that it can be gone on with."""
         self._stopping = self._stopping or "leaving"
@@ -100,9 +106,8 @@ class TaskRunner:
             except JournalError:
                 continue  # tried again before the lease is over; where it never works, it is lost
             else:
-                if run.stop and not self._stopping:
-                    self._stopping = "cancelled"
-                    await self._interrupt()
+                if run.stop:
+                    await self.cancel()
 
     async def _interrupt(self) -> None:
         if self.session:
@@ -119,6 +124,7 @@ class TaskRunner:
             done = ending(known) if known is not None and not self._spec.left else None
             if done is not None and done[0] == "completed":
                 return done  # the record of its end was lost, not the end
+            self._in_place()
             self.session = await self._open()
             opened(self.session)
             failpoints.hit("task.opened")
@@ -130,6 +136,20 @@ class TaskRunner:
             return "interrupted", {}
         except CodeWhaleError as error:
             return "failed", {"error": str(error)}
+        except Exception as error:  # a fault of ours is told, and keeps nobody waiting for a lease to end
+            return "failed", {"error": f"CodeWhale itself failed ({type(error).__name__}: {error})"}
+
+    def _in_place(self) -> None:
+        """Raises TaskError where its folder is not the one that it was made for."""
+        folder = self._spec.workspace
+        if os.path.isdir(folder) and os.path.realpath(folder) == folder:
+            return
+        how = "is a link by now" if os.path.isdir(folder) else "was moved or deleted"
+        raise TaskError(
+            f"`workspace`: {one_line(folder)} {how}, so nothing was done in it. Put it back, then let the task go on: "
+            f"codewhale tasks resume {self._run.id}",
+            "workspace",
+        )
 
     async def _open(self) -> str:
         """Its conversation: taken up where there is one, copied where another process still holds it."""
@@ -159,7 +179,7 @@ class TaskRunner:
             limits=spec.limits,
             kind=TASK_KIND,
             name=self._run.id,
-            folders=tuple(folder for folder in spec.folders if os.path.isdir(folder)),
+            folders=tuple(one for one in spec.folders if os.path.isdir(one) and os.path.realpath(one) == one),
             scope=spec.scope,
         )
 

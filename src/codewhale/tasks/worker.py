@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from codewhale.journal.model import Data, JournalError, Lease, Run
 from codewhale.lib import failpoints
+from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.tasks import TASK_KIND
 from codewhale.tasks.book import TaskBook, owner_name
 from codewhale.tasks.calls import TaskCalls
@@ -61,20 +62,37 @@ class TaskWorker:
     async def _look(self) -> None:
         if not self._book.exists:
             return
-        try:
-            await self._show()
-            await asyncio.to_thread(self._book.settle)
-            await asyncio.to_thread(self._due)
-            while len(self._running) < self._slots:
-                taken = await asyncio.to_thread(self._claim)
-                if taken is None:
-                    break
-                self._begin(*taken)
-            self._trouble = ""
-        except (JournalError, TaskError) as error:
-            if str(error) != self._trouble:
-                self._say(f"tasks: {error}")
-            self._trouble = str(error)
+        trouble = ""
+        for step in (self._show, self._hear, self._settle, self._queue, self._take):
+            try:
+                await step()
+            except CodeWhaleError as error:
+                trouble = trouble or str(error)
+            except Exception as error:  # the next look may do better; nothing may end the looking unsaid
+                trouble = trouble or f"{type(error).__name__}: {error}"
+        if trouble and trouble != self._trouble:
+            self._say(f"tasks: {trouble}")
+        self._trouble = trouble
+
+    async def _settle(self) -> None:
+        await asyncio.to_thread(self._book.settle)
+
+    async def _queue(self) -> None:
+        await asyncio.to_thread(self._due)
+
+    async def _take(self) -> None:
+        while len(self._running) < self._slots:
+            taken = await asyncio.to_thread(self._claim)
+            if taken is None:
+                break
+            self._begin(*taken)
+
+    async def _hear(self) -> None:
+        """End what is to end: at once, not with the next sign of life."""
+        for name, runner in list(self._running.items()):
+            run = await asyncio.to_thread(self._book.journal.runs.get, name)
+            if run is not None and run.stop:
+                await runner.cancel()
 
     async def _show(self) -> None:
         """Say that this process is there, three times in the time for which that holds."""
@@ -105,7 +123,7 @@ class TaskWorker:
         try:
             await runner.work(opened)
             self._say(f"{name} is over")
-        except (JournalError, TaskError) as error:
+        except CodeWhaleError as error:
             self._say(f"{name}: {error}")
         finally:
             self._running.pop(name, None)
