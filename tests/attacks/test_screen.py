@@ -4,7 +4,6 @@ pseudo-terminal."""
 import json
 import re
 import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,8 @@ import pytest
 
 from support.hostile import HIDDEN, MARKUP, NAME, PAYLOAD, foreign
 from support.machine import MAKES_FILES
-from support.terminal import Terminal, environment
+from support.terminal import WARM, Terminal, environment
 
-PROGRAM = [sys.executable, "-m", "codewhale"]
 TABLE = f"| a | {PAYLOAD.replace('|', '')} |\n|---|---|\n| 1 | 2 |\n"
 # A corner of a frame that is not the composer's.
 DIALOG = re.compile("╭(?!─ agent ─)")
@@ -60,7 +58,7 @@ def stage(tmp_path: Path) -> Iterator[Any]:
 
     def begin(*turns: dict[str, Any], size: tuple[int, int] = (100, 40), options: tuple[str, ...] = ()) -> Terminal:
         home, work = lay_out(tmp_path, list(turns))
-        term = Terminal([*PROGRAM, *options], environment(home), cwd=work, size=size)
+        term = Terminal([*WARM, *options], environment(home), cwd=work, size=size)
         opened.append(term)
         term.sees("scripted/m")
         return term

@@ -53,7 +53,7 @@ def python(tree: Path, *arguments: str) -> None:
     """Run Python on the copy; shows what it printed when it fails."""
     environment = {**os.environ, "PYTHONPATH": str(tree / "src"), "PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
-        [sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True, timeout=120
+        [sys.executable, *arguments], cwd=tree, env=environment, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
 

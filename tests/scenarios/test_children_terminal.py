@@ -11,8 +11,7 @@ from codewhale.lib.clock import SystemClock
 from codewhale.protocol.events import ChildClosed, Event
 from codewhale.session.store import SessionStore
 from support.taskserver import TaskServer, call, serving
-from support.terminal import Terminal, environment
-from support.ttyworld import PROGRAM
+from support.terminal import WARM, Terminal, environment
 
 ESCAPE, ENTER = "\x1b", "\r"
 
@@ -57,7 +56,7 @@ def on_terminal(tmp_path: Path) -> Iterator[Opener]:
         with serving(tasks) as model:
             model.configure(tmp_path / "home", more)
             env = {**environment(tmp_path / "home"), **environ}
-            with Terminal(PROGRAM, env, cwd=tmp_path / "work", size=size) as term:
+            with Terminal(WARM, env, cwd=tmp_path / "work", size=size) as term:
                 term.sees("tasks/m")
                 yield Desk(tmp_path, model, term)
 

@@ -1,16 +1,14 @@
 """The first run through the real program on a terminal: a server connected by its address, remembered, and what leads
 on when a key is rejected, a model is gone or nobody answers."""
 
-import sys
 from pathlib import Path
 
 import pytest
 
 from support.modelserver import ModelServer, closed_port, running
 from support.program import codewhale_program, configure
-from support.terminal import Terminal, environment
+from support.terminal import WARM, Terminal, environment
 
-CODEWHALE = (sys.executable, "-m", "codewhale")
 ENTER = "\r"
 
 
@@ -23,7 +21,7 @@ def shop(tmp_path: Path) -> Path:
 
 def opened(home: Path, shop: Path, **environ: str) -> Terminal:
     place = environment(home, CODEWHALE_HOME=str(home / "state"), **environ)
-    return Terminal(CODEWHALE, place, cwd=shop, size=(100, 30))
+    return Terminal(WARM, place, cwd=shop, size=(100, 30))
 
 
 @pytest.mark.parametrize("scheme", ["", "http://", "https://"])

@@ -2,13 +2,14 @@
 
 import json
 import os
+import select
 import selectors
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import codewhale
@@ -51,6 +52,15 @@ def codewhale_program(
     return subprocess.CompletedProcess(["codewhale", *arguments], code, out.decode(), err.decode())
 
 
+def terminal_program(arguments: Sequence[str], environ: Mapping[str, str], cwd: str, terminal: int) -> "Forked":
+    """Start `codewhale ARGUMENTS...` in a session of its own on a terminal, forked like `codewhale_program`."""
+    order = json.dumps({"arguments": list(arguments), "cwd": cwd, "env": dict(environ)})
+    warm = _idle.pop() if _idle else _Warm()
+    started = Forked(warm, order.encode(), terminal)
+    _idle.append(warm)
+    return started
+
+
 def cold_program(
     home: Path,
     *arguments: str,
@@ -88,12 +98,16 @@ class _Warm:
         )
         theirs.close()
 
+    def order(self, order: bytes, fds: list[int]) -> None:
+        """Have the program forked with these streams."""
+        socket.send_fds(self._channel, [order], fds)
+
     def run(self, order: bytes, stdin: bytes | None) -> tuple[int, bytes, bytes]:
         """The exit code as subprocess tells it, and what was written to stdout and stderr."""
         streams = [os.open(os.devnull, os.O_RDONLY), -1] if stdin is None else list(os.pipe())
         out, out_end = os.pipe()
         err, err_end = os.pipe()
-        socket.send_fds(self._channel, [order], [streams[0], out_end, err_end])
+        self.order(order, [streams[0], out_end, err_end])
         for fd in (streams[0], out_end, err_end):
             os.close(fd)
         pid = int(self._channel.recv(100))
@@ -106,6 +120,60 @@ class _Warm:
             os.close(out)
             os.close(err)
         return os.waitstatus_to_exitcode(int(self._channel.recv(100))), said[out], said[err]
+
+
+class Forked:
+    """A program that was forked onto a terminal, with what of `subprocess.Popen` a test asks."""
+
+    def __init__(self, warm: _Warm, order: bytes, terminal: int) -> None:
+        self._report, theirs = os.pipe()
+        warm.order(order, [terminal, terminal, terminal, theirs])
+        os.close(theirs)
+        self._read = b""
+        self.returncode: int | None = None
+        while b"\n" not in self._read:
+            self._more(SECONDS)
+        self.pid = int(self._read.split(b"\n")[0])
+
+    def poll(self) -> int | None:
+        """The exit code, None while it runs."""
+        return self._ended(0)
+
+    def wait(self, timeout: float = SECONDS) -> int:
+        """The exit code. Raises subprocess.TimeoutExpired."""
+        code = self._ended(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired("codewhale", timeout)
+        return code
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def kill(self) -> None:
+        """End it at once."""
+        self.send_signal(signal.SIGKILL)
+
+    def _ended(self, seconds: float) -> int | None:
+        deadline = time.monotonic() + seconds
+        while self.returncode is None and self._read.count(b"\n") < 2:
+            if not self._more(max(0.0, deadline - time.monotonic())):
+                return None
+        if self.returncode is None:
+            os.close(self._report)
+            self.returncode = os.waitstatus_to_exitcode(int(self._read.split(b"\n")[1]))
+        return self.returncode
+
+    def _more(self, seconds: float) -> bool:
+        """Read on within so many seconds; whether there was something. Raises EOFError."""
+        if not select.select([self._report], [], [], seconds)[0]:
+            return False
+        piece = os.read(self._report, 100)
+        if not piece:
+            raise EOFError("whoever forks the program has ended")
+        self._read += piece
+        return True
 
 
 _idle: list[_Warm] = []

@@ -21,11 +21,15 @@ import pyte
 from wcwidth import wcwidth
 
 from support.patience import HANG
+from support.program import Forked, terminal_program
 
 SECONDS = HANG
 # The program asks whether frames may be marked; marked they are, as most terminals allow.
 ASKED, FRAMES = b"\x1b[?2026$p", b"\x1b[?2026;2$y"
 FRAME_END = b"\x1b[?2026l"
+# A command that begins so is the program, forked from a process that has loaded it already.
+WARM = ["python, forked", "-m", "codewhale"]
+LOCALE = "C.UTF-8"
 
 
 class Terminal:
@@ -55,10 +59,15 @@ class Terminal:
         self.master, slave = os.openpty()
         self._resize(*size)
         self.started = time.monotonic()
-        self.child = subprocess.Popen(
-            list(command), stdin=slave, stdout=slave, stderr=slave, cwd=cwd, env=dict(environ), start_new_session=True,
-            preexec_fn=_own_terminal,
-        )  # fmt: skip
+        self.child: subprocess.Popen[bytes] | Forked
+        if list(command[:3]) == WARM and environ.get("LC_ALL") == LOCALE:
+            self.child = terminal_program(command[3:], environ, str(cwd), slave)
+        else:
+            words = [sys.executable, *command[1:]] if list(command[:3]) == WARM else list(command)
+            self.child = subprocess.Popen(
+                words, stdin=slave, stdout=slave, stderr=slave, cwd=cwd, env=dict(environ),
+                start_new_session=True, preexec_fn=_own_terminal,
+            )  # fmt: skip
         os.close(slave)
         self._open = True
         self._thread = threading.Thread(target=self._read, daemon=True)
@@ -226,7 +235,7 @@ def environment(home: Path, **more: str) -> dict[str, str]:
         "CODEWHALE_HOME": str(home),
         "TERM": "xterm-256color",
         "COLORTERM": "truecolor",
-        "LANG": "C.UTF-8",
-        "LC_ALL": "C.UTF-8",
+        "LANG": LOCALE,
+        "LC_ALL": LOCALE,
         **more,
     }

@@ -10,7 +10,7 @@ from codewhale.lib.clock import SystemClock
 from codewhale.protocol.events import Event
 from codewhale.session.store import SessionStore
 from support.patience import HANG
-from support.terminal import Terminal, environment
+from support.terminal import WARM, Terminal, environment
 
 PROGRAM = [sys.executable, "-m", "codewhale"]
 
@@ -35,7 +35,7 @@ class World:
 
     def open(self, *options: str, **how: Any) -> Terminal:
         """The interface, ready."""
-        term = Terminal([*PROGRAM, *options], environment(self.home), cwd=self.work, **how)
+        term = Terminal([*WARM, *options], environment(self.home), cwd=self.work, **how)
         self.opened.append(term)
         term.sees("scripted/m")
         return term

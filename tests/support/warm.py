@@ -1,5 +1,7 @@
 """A process that has loaded the program once and forks it for each start. Run as a script, with a socket's number."""
 
+import contextlib
+import fcntl
 import gc
 import importlib
 import json
@@ -8,6 +10,7 @@ import pkgutil
 import runpy
 import socket
 import sys
+import termios
 
 
 def load() -> None:
@@ -20,18 +23,46 @@ def load() -> None:
 
 
 def serve(channel: socket.socket) -> list[str] | None:
-    """Fork for each order and answer with its wait status. In the child: what the program is called with."""
+    """Fork for each order and answer with its wait status; an order with a fourth descriptor has it written there, and
+    the next one is taken at once. In the child: what the program is called with."""
     while True:
-        data, fds, _, _ = socket.recv_fds(channel, 1 << 20, 3)
+        data, fds, _, _ = socket.recv_fds(channel, 1 << 20, 4)
         if not data:
             return None
+        with contextlib.suppress(ChildProcessError):
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                pass
         pid = os.fork()
         if pid == 0:
-            return become(json.loads(data), fds)
+            order = json.loads(data)
+            return on_terminal(channel, order, fds) if len(fds) == 4 else become(order, fds)
         for fd in fds:
             os.close(fd)
-        channel.send(str(pid).encode())
-        channel.send(str(os.waitpid(pid, 0)[1]).encode())
+        if len(fds) < 4:
+            channel.send(str(pid).encode())
+            channel.send(str(os.waitpid(pid, 0)[1]).encode())
+
+
+def on_terminal(channel: socket.socket, order: dict[str, object], fds: list[int]) -> list[str]:
+    """Fork once more: a process that reports the number and the wait status of the other, and the other, in a session
+    of its own whose terminal is its standard input; its arguments."""
+    report = fds.pop()
+    pid = os.fork()
+    if pid:
+        channel.close()
+        for fd in fds:
+            os.close(fd)
+        os.write(report, b"%d\n" % pid)
+        os.write(report, b"%d\n" % os.waitpid(pid, 0)[1])
+        os._exit(0)
+    os.close(report)
+    os.setsid()
+    fcntl.ioctl(fds[0], termios.TIOCSCTTY, 0)
+    os.environ.pop("LC_CTYPE", None)  # a terminal's environment says it itself
+    arguments = become(order, fds)
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True)  # type: ignore[union-attr]
+    return arguments
 
 
 def become(order: dict[str, object], fds: list[int]) -> list[str]:

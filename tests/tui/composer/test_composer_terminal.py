@@ -3,22 +3,20 @@
 import os
 import re
 import signal
-import sys
 import time
 from pathlib import Path
 
 from support.patience import HANG
 from support.program import scripted
-from support.terminal import Terminal, environment
+from support.terminal import WARM, Terminal, environment
 
-COMMAND = [sys.executable, "-m", "codewhale"]
 HOSTILE = "see \x1b]0;owned\x07\x1b[2J\x1b[31mred text of more than thirty-two characters\r\x03\x04 and its end"
 
 
 def test_a_paste_is_text_and_a_kill_loses_nothing_of_it(tmp_path: Path) -> None:
     scripted(tmp_path, '{"text": "an answer"}')
     environ = environment(tmp_path / "state")
-    with Terminal(COMMAND, environ, cwd=tmp_path, size=(80, 24)) as terminal:
+    with Terminal(WARM, environ, cwd=tmp_path, size=(80, 24)) as terminal:
         terminal.sees("Ask anything")
         terminal.paste(HOSTILE)
         terminal.type("你好🙂")
@@ -30,7 +28,7 @@ def test_a_paste_is_text_and_a_kill_loses_nothing_of_it(tmp_path: Path) -> None:
         assert b"\x1b]0;owned" not in raw and re.search(rb"\x1b\[31mred", raw) is None
         os.kill(terminal.child.pid, signal.SIGKILL)
         terminal.child.wait(HANG)
-    with Terminal(COMMAND, environ, cwd=tmp_path, size=(80, 24)) as terminal:
+    with Terminal(WARM, environ, cwd=tmp_path, size=(80, 24)) as terminal:
         terminal.sees("red text", "and its end你好", "draft restored")
         terminal.type("\r")
         terminal.sees("an answer")
@@ -41,7 +39,7 @@ def test_a_paste_is_text_and_a_kill_loses_nothing_of_it(tmp_path: Path) -> None:
 
 def test_long_pastes_and_images_are_attached(tmp_path: Path) -> None:
     scripted(tmp_path, '{"text": "an answer"}')
-    with Terminal(COMMAND, environment(tmp_path / "state"), cwd=tmp_path, size=(80, 24)) as terminal:
+    with Terminal(WARM, environment(tmp_path / "state"), cwd=tmp_path, size=(80, 24)) as terminal:
         terminal.sees("Ask anything")
         terminal.paste("line\r" * 150_000)
         terminal.sees("pasted text, 150,000 lines, 750 kB")
@@ -51,7 +49,7 @@ def test_long_pastes_and_images_are_attached(tmp_path: Path) -> None:
 
 def test_a_key_in_one_burst_with_letters_comes_behind_them(tmp_path: Path) -> None:
     scripted(tmp_path, '{"text": "an answer"}')
-    with Terminal(COMMAND, environment(tmp_path / "state"), cwd=tmp_path, size=(80, 24)) as terminal:
+    with Terminal(WARM, environment(tmp_path / "state"), cwd=tmp_path, size=(80, 24)) as terminal:
         terminal.sees("Ask anything")
         for number in range(5):
             terminal.type(f"letter by letter {number}\x04")  # ctrl+d leaves where nothing is written
@@ -62,7 +60,7 @@ def test_a_key_in_one_burst_with_letters_comes_behind_them(tmp_path: Path) -> No
 
 def test_a_report_of_the_terminal_that_comes_in_two_parts_types_nothing(tmp_path: Path) -> None:
     scripted(tmp_path, '{"text": "an answer"}')
-    with Terminal(COMMAND, environment(tmp_path / "state"), cwd=tmp_path, size=(80, 24)) as terminal:
+    with Terminal(WARM, environment(tmp_path / "state"), cwd=tmp_path, size=(80, 24)) as terminal:
         terminal.sees("Ask anything")
         for report in ("\x1b]11;rgb:1e1e/1e1e/2e2e\x1b\\", "\x1bP>|a terminal\x1b\\", "\x1b[?62;22c"):
             terminal.type(report)

@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from support.program import scripted
-from support.terminal import Terminal, environment
+from support.terminal import WARM, Terminal, environment
 
 EDITOR = """
 import os, sys, termios, time, tty
@@ -27,7 +27,7 @@ def test_the_editor_has_the_terminal_and_the_text_comes_back(tmp_path: Path) -> 
     editor = tmp_path / "editor.py"
     editor.write_text(EDITOR)
     environ = environment(tmp_path / "state", EDITOR=f"{sys.executable} {editor}")
-    with Terminal([sys.executable, "-m", "codewhale"], environ, cwd=tmp_path, size=(80, 24)) as terminal:
+    with Terminal(WARM, environ, cwd=tmp_path, size=(80, 24)) as terminal:
         terminal.sees("Ask anything")
         terminal.type("begun")
         terminal.sees("begun")
