@@ -29,7 +29,7 @@ async def read(page: str) -> WebPage:
 
 
 async def kept(show: str) -> bool:
-    """Whether enough of each page is kept, and little else of all of them. Prints each that is above the mean's bound."""
+    """Whether enough of each page is kept, and little else of all of them. Prints each above the mean's bound."""
     mains, rests = list[float](), list[float]()
     for page in marked_pages():
         text = (await read(page.html)).text

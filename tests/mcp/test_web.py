@@ -6,9 +6,7 @@ import json
 import os
 import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -20,6 +18,7 @@ from codewhale.mcp.logins import LoginStore, WayBack
 from codewhale.mcp.servers import McpServers
 from codewhale.mcp.terms import ServerFailed, ServerSpec
 from codewhale.protocol.errors import ConfigError
+from support.mcpsite import Site
 
 PATIENCE = 90.0
 
@@ -36,88 +35,6 @@ class Silent:
     def progress(self, server: str, done: float, total: float | None, text: str) -> None: ...
 
     def log(self, server: str, level: str, text: str) -> None: ...
-
-
-class Web(BaseHTTPRequestHandler):
-    """A server of the older revision over HTTP, its guard of tokens, and the place where one logs in."""
-
-    protocol_version = "HTTP/1.1"
-    site: "Site"
-
-    def do_GET(self) -> None:
-        """What is said of the login; and where it leads."""
-        own = self.site.url
-        if self.path.startswith("/.well-known/oauth-protected-resource"):
-            self._json(200, {"resource": f"{own}/mcp", "authorization_servers": [self.site.authority or own]})
-        elif self.path.startswith("/.well-known/"):
-            self._json(200, {
-                "issuer": own, "authorization_endpoint": f"{own}/authorize", "token_endpoint": f"{own}/token",
-                "registration_endpoint": f"{own}/register", "response_types_supported": ["code"],
-                "code_challenge_methods_supported": ["S256"],
-            })  # fmt: skip
-        else:
-            self._json(405, {})
-
-    def do_POST(self) -> None:
-        """Tokens, and the protocol."""
-        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-        self.site.seen.append((self.path, self.headers.get("Authorization") or ""))
-        if self.path == "/register":
-            self._json(201, {**json.loads(body), "client_id": "registered"})
-        elif self.path == "/token":
-            self._json(200, {"access_token": "fresh", "token_type": "Bearer", "refresh_token": "r", "expires_in": 3600})
-        elif self.site.moved:
-            self.send_response(307)
-            self.send_header("Location", self.site.moved)
-            self.send_header("Content-Length", "0")
-            self.end_headers()
-        elif self.site.token and self.headers.get("Authorization") != f"Bearer {self.site.token}":
-            self._json(401, {})
-        else:
-            self._speak(json.loads(body))
-
-    def _speak(self, message: dict[str, Any]) -> None:
-        number, method = message.get("id"), message.get("method")
-        if number is None:
-            return self._json(202, {})
-        results: dict[str, Any] = {
-            "initialize": {
-                "protocolVersion": "2025-11-25", "capabilities": {"tools": {}},
-                "serverInfo": {"name": "web", "version": "1"},
-            },
-            "tools/list": {"tools": [{"name": "say", "inputSchema": {"type": "object"}}]},
-            "tools/call": {"content": [{"type": "text", "text": "said"}]},
-        }  # fmt: skip
-        if method not in results:
-            error = {"code": -32601, "message": "unknown"}
-            return self._json(200, {"jsonrpc": "2.0", "id": number, "error": error})
-        return self._json(200, {"jsonrpc": "2.0", "id": number, "result": results[method]})
-
-    def _json(self, status: int, value: object) -> None:
-        data = json.dumps(value).encode() if status != 202 else b""
-        self.send_response(status)
-        self.send_header("Content-Type", "application/json")
-        self.send_header("Content-Length", str(len(data)))
-        self.end_headers()
-        self.wfile.write(data)
-
-    def log_message(self, format: str, *args: object) -> None:
-        """Nothing."""
-
-
-class Site:
-    """One such server: what token it wants, where it leads instead, and what it has seen."""
-
-    def __init__(self) -> None:
-        self.token = self.moved = self.authority = ""
-        self.seen: list[tuple[str, str]] = []
-        handler = type("SiteHandler", (Web,), {"site": self})
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-
-    def spec(self, name: str = "web", **fields: Any) -> ServerSpec:
-        """How it is reached."""
-        return ServerSpec(name, url=f"{self.url}/mcp", connect_seconds=PATIENCE, **fields)
 
 
 def browser(visited: list[str]) -> Callable[[str], None]:
@@ -139,11 +56,7 @@ def site() -> Iterator[Callable[[], Site]]:
 
         def make() -> Site:
             made = Site()
-            thread = Thread(target=made.server.serve_forever, args=(0.02,))
-            thread.start()
-            stack.callback(made.server.server_close)
-            stack.callback(thread.join)
-            stack.callback(made.server.shutdown)
+            stack.callback(made.end)
             return made
 
         yield make

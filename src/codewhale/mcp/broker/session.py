@@ -20,7 +20,7 @@ from codewhale.lib.text import one_line
 from codewhale.mcp.broker.offers import offer_of
 from codewhale.mcp.broker.pieces import ThinStream, of_call, of_prompt, of_resource
 from codewhale.mcp.broker.programs import ProgramTransport
-from codewhale.mcp.broker.web import WebTransport, login_needed
+from codewhale.mcp.broker.web import LED, WebTransport, login_needed
 from codewhale.mcp.frames import AskAnswer, Changed, Gone, Log, Open, OrderProgress, Report, UseOrder
 from codewhale.mcp.terms import CallOutcome, ServerFailed, ServerOffer
 from mcp import Client, MCPError
@@ -232,6 +232,8 @@ class ServerSession:
         if error.code == types.CONNECTION_CLOSED:
             what = "It may have been done: look before it is tried again." if sent else "Nothing was changed."
             return ServerFailed("lost", f"The MCP server {name} ended while it worked. {what}", sent=sent)
+        if self._web is not None and self._web.problem.startswith(LED):
+            return ServerFailed("refused", f"The MCP server {name} failed: {self._web.problem}.", sent=sent)
         return ServerFailed("refused", f"The MCP server {name} refused: {str(error)[:2000]}", sent=sent)
 
     def _order(self) -> int:

@@ -14,12 +14,14 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 from pydantic import AnyUrl
 
+from codewhale.lib.text import one_line
 from codewhale.mcp.frames import AskAnswer, Open
 from codewhale.mcp.terms import LoginOptions, ServerFailed
 from codewhale.process.addresses import address_kind, is_local_name
 from codewhale.services.web.dialler import Dialler
 
 MOST_BODY = 160 << 20
+LED = "it leads elsewhere,"
 _USUAL = {"http": 80, "https": 443}
 _DENIED = (401, 403)
 
@@ -97,11 +99,26 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
             raise httpx2.ConnectError(str(error), request=request) from error
         if own:
             said = f"it answered with the status {found.status}" if found.status >= 300 else ""
-            self._noted(said, found.status in _DENIED)
+            self._noted(self._leads(request.url, found) or said, found.status in _DENIED)
         assert isinstance(found.stream, AsyncIterable)
         return httpx2.Response(
             status_code=found.status, headers=found.headers, stream=_Bounded(found.stream), extensions=found.extensions
         )
+
+    def _leads(self, url: httpx2.URL, answer: httpcore2.Response) -> str:
+        """Where a redirect leads that is not followed, without what may be secret in it."""
+        rows = [value for name, value in answer.headers if name.lower() == b"location"]
+        if not 300 <= answer.status < 400 or not rows:
+            return ""
+        place = rows[0].decode("latin-1").strip()
+        try:
+            target = url.join(place)
+            if _place(target) == self._own:
+                return ""
+            place = str(target.copy_with(userinfo=b"", query=None, fragment=None))
+        except (ValueError, httpx2.InvalidURL):
+            place = place.partition("?")[0].rpartition("@")[2]
+        return f"{LED} to {one_line(place, 200)}, which is not its configured address; nothing was sent there"
 
     async def aclose(self) -> None:
         await self._pool.aclose()
