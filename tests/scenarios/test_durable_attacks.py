@@ -9,7 +9,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -128,25 +128,62 @@ def test_the_end_of_a_pipe_ends_a_list_quietly(place: Path) -> None:
     assert b"Traceback" not in done.stderr and done.returncode in (0, 141, -13), done
 
 
-def test_a_worker_that_is_told_to_end_ends_its_gate_and_leaves_the_task_to_go_on(place: Path) -> None:
-    task = add(place, "--auto Gate it")
+@contextlib.contextmanager
+def working(place: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Meanwhile a process works at tasks; it is told to end, and must do so in order."""
     command = [sys.executable, "-m", "codewhale", "work"]
     worker = subprocess.Popen(command, cwd=place, env=environment(place), stderr=subprocess.PIPE, text=True)
     try:
-        ends = time.monotonic() + HANG
-        while not (place / "work/begun").exists():
-            assert time.monotonic() < ends and worker.poll() is None
-            time.sleep(0.05)
+        yield worker
         worker.send_signal(signal.SIGTERM)
         said = worker.communicate(timeout=HANG)[1]
         assert worker.returncode == 0 and "Traceback" not in said, said
     finally:
         worker.kill()
         worker.communicate()
+
+
+def until(worker: "subprocess.Popen[str]", holds: Callable[[], object]) -> None:
+    ends = time.monotonic() + HANG
+    while not holds():
+        assert time.monotonic() < ends and worker.poll() is None
+        time.sleep(0.05)
+
+
+def test_a_worker_that_is_told_to_end_ends_its_gate_and_leaves_the_task_to_go_on(place: Path) -> None:
+    task = add(place, "--auto Gate it")
+    with working(place) as worker:
+        until(worker, (place / "work/begun").exists)
     assert commands("sleep", "6047") == []
     found = state(place, task)
-    assert found["status"] == "interrupted" and "half" not in str(found.get("unfinished")), found
+    assert found["status"] == "interrupted" and not found.get("unfinished"), found
     assert run(place, "tasks", "resume", task).returncode == 0
+
+
+def test_a_worker_whose_journal_is_deleted_goes_on_with_the_new_one(place: Path) -> None:
+    first = add(place, "--auto Write it")
+    with working(place) as worker:
+        until(worker, (place / "work/out.txt").exists)
+        until(worker, lambda: state(place, first)["status"] == "completed")
+        shutil.rmtree(place / "state/journal")
+        task = add(place, "--auto Another")
+        until(worker, lambda: state(place, task)["status"] == "completed")
+    assert state(place, first)["status"] == "completed"  # found again by its session
+
+
+def test_half_a_character_is_no_end_of_a_task(place: Path) -> None:
+    task = add(place, "--auto Write \udcff it")
+    worked(place)
+    assert state(place, task)["status"] == "completed"
+
+
+def test_what_is_mistyped_is_no_task_and_no_default(place: Path) -> None:
+    done = run(place, "exec", "--auto", "/task add --atuo Write it", cwd=place / "work")
+    assert done.returncode == 2 and "no --atuo" in done.stderr and "--auto" in done.stderr
+    for workers in ("0", "-1", "9", "x"):
+        done = run(place, "work", "--once", "--workers", workers)
+        assert done.returncode == 2 and workers in done.stderr
+    assert json.loads(run(place, "tasks", "list", "--json").stdout)["tasks"] == []
 
 
 def test_a_lease_of_a_clock_that_was_set_back_holds_nobody_up(place: Path) -> None:

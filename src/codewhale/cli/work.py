@@ -15,7 +15,7 @@ from codewhale.cli.usage import UsageError
 
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--workers", metavar="N", type=int, default=0, help="tasks at once, 1 to 8 (default 2)")
+    parser.add_argument("--workers", metavar="N", type=int, help="tasks at once, 1 to 8 (default 2)")
     parser.add_argument("--once", action="store_true", help="end when nothing is queued or at work")
 
 
@@ -23,9 +23,9 @@ def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
     from codewhale.tasks.model import MOST_WORKERS
 
-    if not 0 <= args.workers <= MOST_WORKERS:
+    if args.workers is not None and not 1 <= args.workers <= MOST_WORKERS:
         raise UsageError(f"--workers {args.workers}: 1 to {MOST_WORKERS} tasks at once")
-    return asyncio.run(_work(args.workers, args.once))
+    return asyncio.run(_work(args.workers or 0, args.once))
 
 
 async def _work(workers: int, once: bool) -> int:

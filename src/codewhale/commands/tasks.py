@@ -1,6 +1,7 @@
 """/task: durable tasks, queued, looked at, ended and gone on with."""
 
 from codewhale.commands.base import CommandContext, command, misuse
+from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.requests import Ask, Do
@@ -48,6 +49,8 @@ class TaskCommand:
             text = text.removeprefix(word).strip()
             if not text:
                 return misuse(USAGE)
+        if word.startswith("--"):
+            return misuse(f"/task add has no {one_line(word, 60)}. {USAGE}")
         on_death = "resume" if "--on-death-resume" in chosen else "ask"
         view = await self._do(AddTask(context.session, text, "--auto" in chosen, on_death))  # type: ignore[arg-type]
         board = await self._ask(ListTasks(1))

@@ -1,6 +1,7 @@
 """The journal's SQLite file: how it is opened, written, held against damage, and set aside."""
 
 import contextlib
+import json
 import os
 import random
 import sqlite3
@@ -17,6 +18,7 @@ from codewhale.journal.model import Data, JournalDamaged, JournalError, JournalU
 from codewhale.journal.place import MOUNTS, Presence, refuse_shared
 from codewhale.lib.clock import rfc3339
 from codewhale.lib.files import atomic_write, private_dir
+from codewhale.lib.text import scrub_surrogates
 
 VERSION = 1
 FILE = "journal.sqlite3"
@@ -62,7 +64,10 @@ class _Closed(Struct, frozen=True):
 
 
 def packed(data: Data) -> str:
-    return msgspec.json.encode(data).decode()
+    try:
+        return msgspec.json.encode(data).decode()
+    except UnicodeEncodeError:  # half of a character, as a terminal may give it
+        return scrub_surrogates(json.dumps(data, ensure_ascii=False))
 
 
 def unpacked(text: str) -> Data:
@@ -98,6 +103,7 @@ class Database:
         self._lock = threading.RLock()
         self._base: sqlite3.Connection | None = None
         self._full = False
+        self._opened = (0, 0)
         self._closed = os.path.join(self.folder, "closed.json")
         refuse_shared(os.path.abspath(home), mounts)
         try:
@@ -143,7 +149,10 @@ class Database:
 
     def _connect(self, check: bool = False) -> None:
         with self._faults():
-            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+            made = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            about = os.fstat(made)
+            os.close(made)
+            self._opened = (about.st_dev, about.st_ino)
             base = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=_BUSY_SECONDS)
             self._base = base
             base.execute("PRAGMA trusted_schema = OFF")
@@ -200,12 +209,20 @@ class Database:
             finally:
                 self._presence.share()
 
+    @property
+    def gone(self) -> bool:
+        """Whether another file stands where the one that is open stood, or none."""
+        with contextlib.suppress(OSError):
+            about = os.stat(self.path)
+            return (about.st_dev, about.st_ino) != self._opened
+        return True
+
     def close(self) -> None:
         with self._lock:
             alone = self._presence.alone()
             self._disconnect()
             with contextlib.suppress(OSError):
-                if alone and not os.path.exists(self.path + "-wal"):
+                if alone and not self.gone and not os.path.exists(self.path + "-wal"):
                     about = os.stat(self.path)
                     said = _Closed(about.st_size, about.st_mtime_ns, self.doubt)
                     atomic_write(self._closed, msgspec.json.encode(said))

@@ -246,10 +246,12 @@ class Workers(Protocol):
 
 class RunJournal(Protocol):
     """All of it over one store. `doubt` says why it may hold less than was done ("": nothing speaks for that), until
-    `trusted`."""
+    `trusted`. `gone`: the store that was opened is not there any more, and what is written to it is lost."""
 
     @property
     def doubt(self) -> str: ...
+    @property
+    def gone(self) -> bool: ...
     @property
     def runs(self) -> Runs: ...
     @property

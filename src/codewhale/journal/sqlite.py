@@ -27,6 +27,11 @@ class SqliteJournal:
         """Why it may hold less than was done; "" where nothing speaks for that."""
         return self._database.doubt
 
+    @property
+    def gone(self) -> bool:
+        """Whether what was opened is not there any more: somebody moved or deleted it."""
+        return self._database.gone
+
     def now(self) -> float:
         """Seconds since 1970, by the database's clock."""
         with self._database.read() as base:

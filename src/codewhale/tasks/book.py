@@ -57,6 +57,8 @@ class TaskBook:
     def journal(self) -> RunJournal:
         """The journal, with what was lost of it found again."""
         with self._lock:
+            if self._journal is not None and self._journal.gone:
+                self.close()
             if self._journal is None:
                 self._journal = self._make(self._home)
             if self._journal.doubt:

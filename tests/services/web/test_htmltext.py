@@ -41,3 +41,11 @@ def test_what_is_nested_deeper_than_anyone_writes_is_cut() -> None:
     assert row["cut"] and "Begin." in row["text"]
     flat = extracted(b"<main>" + b"<p>one<li>two<br>" * 20_000 + b"</main>", "http://docs.test/")
     assert not flat["cut"] and flat["text"].count("two") == 20_000
+
+
+def test_what_a_manual_begins_with_stays_though_most_stands_in_one_part() -> None:
+    begins = "<div id='preamble'><h1>serve</h1><p>Serves the files of a folder to other machines.</p></div>"
+    synopsis = "<div><h2>Synopsis</h2><p>The program takes the arguments that are named below.</p></div>"
+    options = "".join(f"<dt>--flag-{n}</dt><dd>Sets the limit of the queue number {n}.</dd>" for n in range(9))
+    text = read(f"<body><div>{begins}{synopsis}<div><h2>Options</h2><dl>{options}</dl></div></div></body>")
+    assert "Serves the files" in text and "takes the arguments" in text and "number 8" in text

@@ -32,7 +32,7 @@ _BLOCKS = frozenset(
 # Names of parts of well-known forums, wikis and code hosts that hold no text of their own.
 _ASIDE_NAMES = frozenset(
     "action-bar catlinks comments-link jp-relatedposts online-list page-metadata post-buttons post-signature "
-    "postprofile preamble printfooter quick-comment-prompt sharedaddy signature signed-out-comment siteSub stat-block "
+    "postprofile printfooter quick-comment-prompt sharedaddy signature signed-out-comment siteSub stat-block "
     "subscription-widget timeline-comment-header".split()
 )
 # A part that stands beside one is none.
@@ -143,7 +143,7 @@ def _content(root: Any) -> Any:
             row[0] += size * share
             above, share = above.parent, share / 2
     best = max(scores.values(), key=lambda row: row[0], default=[0.0, root])[1]
-    while _weight(best) < 0.75 * whole and best.parent is not None and best.mem_id != root.mem_id:
+    while _weight(best) < 0.8 * whole and best.parent is not None and best.mem_id != root.mem_id:
         best = best.parent
     return best
 
