@@ -109,7 +109,7 @@ class Loop:
         ends = time.monotonic() + SECONDS
         while True:
             board = self.board()
-            assert time.monotonic() < ends, dict(board.counts)
+            assert time.monotonic() < ends and not board.counts.get("failed"), dict(board.counts)
             finished = board.counts.get("completed", 0) == sum(board.counts.values())
             if finished and self.counts["kills"] >= kills:
                 return

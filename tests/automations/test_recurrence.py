@@ -27,7 +27,8 @@ def moments(rule: Recurrence, first: str, days: float) -> list[float]:
     [
         ("", "it is empty", "FREQ=WEEKLY;BYDAY=MO,WE;BYHOUR=9;BYMINUTE=30"),
         ("every day", "is no KEY=VALUE", ""),
-        ("FREQ=DAILY;BYHOUR=9", "FREQ=DAILY is not supported", ""),
+        ("FREQ=DAILY;BYHOUR=7", "DAILY is not supported", "FREQ=WEEKLY;BYDAY=MO,TU,WE,TH,FR,SA,SU;BYHOUR=7"),
+        ("FREQ=MINUTELY;INTERVAL=5", "MINUTELY is not supported", "FREQ=HOURLY;INTERVAL=1"),
         ("BYDAY=MO;BYHOUR=9", "it has no FREQ", ""),
         ("FREQ=WEEKLY;BYDAY=MO;BYHOUR=9;BYSECOND=1", "BYSECOND is not supported", "FREQ=WEEKLY;BYDAY=MO;BYHOUR=9"),
         ("FREQ=WEEKLY;INTERVAL=2;BYDAY=MO;BYHOUR=9", "INTERVAL is not supported", "FREQ=WEEKLY;BYDAY=MO;BYHOUR=9"),
@@ -54,7 +55,13 @@ def test_a_rule_that_cannot_be_names_its_fault_and_one_that_can(rule: str, said:
     assert recurrence(error.better, "UTC", 0).after(0)
 
 
-@pytest.mark.parametrize(("zone", "better"), [("Europe/Berlim", BERLIN), ("Mars", "UTC"), ("", "UTC"), ("../x", "UTC")])
+@pytest.mark.parametrize(
+    ("zone", "better"),
+    [
+        ("Europe/Berlim", BERLIN), ("europe/berlin", BERLIN), ("Berlin", BERLIN), ("new york", "America/New_York"),
+        ("CEST", "UTC"), ("Mars", "UTC"), ("", "UTC"), ("../x", "UTC"),
+    ],
+)  # fmt: skip
 def test_an_unknown_zone_is_refused(zone: str, better: str) -> None:
     with pytest.raises(AutomationError) as caught:
         recurrence("FREQ=HOURLY", zone, 0)

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from codewhale.cli.tui import _Engine
+from codewhale.lib.failpoints import VARIABLE
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import OpenSession
 from codewhale.protocol.tasks import AddTask, GetTask, ListTasks
@@ -86,9 +87,9 @@ def expire(place: Path) -> None:
         base.execute("UPDATE runs SET expires = 0")
 
 
-def worker(place: Path, *arguments: str) -> "subprocess.Popen[str]":
+def worker(place: Path, *arguments: str, env: dict[str, str] | None = None) -> "subprocess.Popen[str]":
     command = [sys.executable, "-m", "codewhale", "work", *arguments]
-    return subprocess.Popen(command, cwd=place, env=environment(place), stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(command, cwd=place, env=environment(place, env), stderr=subprocess.PIPE, text=True)
 
 
 def test_what_is_queued_is_run_by_whoever_works(place: Path) -> None:
@@ -207,3 +208,16 @@ async def test_an_open_interface_works_at_tasks(place: Path) -> None:
                     break
                 await asyncio.sleep(0.1)
         assert (await client.query(ListTasks())).workers[0].startswith("terminal")
+
+
+def test_a_task_whose_words_were_lost_with_its_first_turn_hears_them_again(place: Path, server: TaskServer) -> None:
+    task = add(place, "--auto --on-death-resume Build it")
+    died = worker(place, "--once", env={VARIABLE: "log.append.mid=kill@3"})
+    died.communicate(timeout=HANG)
+    (log,) = (path for path in (place / "state/sessions").rglob("log.jsonl") if task in path.read_text())
+    whole = [json.loads(line)["event"]["type"] for line in log.read_text().splitlines() if line.endswith("}")]
+    assert died.returncode == -signal.SIGKILL and whole[-1] == "turn_started"
+    expire(place)
+    assert run(place, "work", "--once").returncode == 0
+    found = shown(place, task)["task"]
+    assert (found["status"], found["result"], found["attempt"]) == ("completed", "Built it.", 2)

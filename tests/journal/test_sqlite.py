@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -17,6 +18,7 @@ from codewhale.journal.database import VERSION
 from codewhale.journal.model import JournalDamaged, JournalError, JournalUnavailable, NewRun
 from codewhale.journal.place import file_system
 from codewhale.journal.sqlite import SqliteJournal
+from codewhale.lib.clock import rfc3339
 
 CLAIMER = """
 import sys
@@ -84,6 +86,14 @@ def test_a_damaged_file_opens_or_is_set_aside(tmp_path: Path, seed: int) -> None
     else:
         assert all(run.data["prompt"] == f"number {int(run.id[5:])} " * 30 for run in runs)
     journal.runs.add(NewRun("after", "task"))
+    journal.close()
+
+
+def test_its_clock_is_never_behind_the_one_that_sessions_are_told_by(tmp_path: Path) -> None:
+    journal = SqliteJournal(str(tmp_path))
+    for _ in range(2_000):
+        before = rfc3339(time.time())
+        assert before <= rfc3339(journal.now())
     journal.close()
 
 

@@ -8,10 +8,11 @@ import time
 
 TOOLS = (
     "add", "huge", "many", "broken", "halves", "endless", "noise", "die", "wait", "ask", "sample", "roots", "grow",
-    "note", "image", "refuse", "environment",
+    "note", "image", "refuse", "environment", "hold",
 )  # fmt: skip
 OUT = sys.stdout.buffer
 grown: list[str] = []
+held: list[object] = []
 
 
 def send(message: dict[str, object]) -> None:
@@ -82,6 +83,9 @@ def more(number: object, name: str, arguments: dict[str, object]) -> None:
     elif name == "sample":
         message = {"role": "user", "content": {"type": "text", "text": "Say yes."}}
         text(number, json.dumps(ask("sampling/createMessage", {"messages": [message], "maxTokens": 9})))
+    elif name == "hold":
+        note(arguments)
+        held.append(number)
     elif name == "roots":
         text(number, json.dumps(ask("roots/list", {})))
     elif name == "grow":
@@ -91,6 +95,8 @@ def more(number: object, name: str, arguments: dict[str, object]) -> None:
     elif name == "note":
         note(arguments)
         text(number, "noted")
+        while held:
+            text(held.pop(), "no longer held")
     elif name == "image":
         part = {"type": "image", "data": "iVBORw0KGgo=", "mimeType": "image/png"}
         link = {"type": "resource_link", "uri": "file:///x", "name": "x"}

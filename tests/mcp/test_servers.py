@@ -119,6 +119,23 @@ async def test_what_servers_ask_in_the_older_revision(servers: McpServers, monke
         await servers.call("rude", "add", {"a": 1, "b": 2}, asked)
 
 
+async def test_a_question_that_may_be_of_several_calls_is_refused_and_each_is_told(
+    servers: McpServers, tmp_path: Path
+) -> None:
+    await servers.open(rude(sampling=True))
+    one, other, path = Asked(), Asked(), tmp_path / "noted"
+    held = asyncio.create_task(servers.call("rude", "hold", {"path": str(path)}, one))
+    await until(path.exists)
+    for name in ("ask", "sample"):
+        refused = json.loads(first(await servers.call("rude", name, {}, other)))
+        assert refused["code"] == -32600 and "several calls are under way" in refused["message"]
+    await servers.call("rude", "note", {"path": str(path)}, other)
+    assert first(await held) == "no longer held"
+    assert [row[:2] for row in one.heard] == [("log", "warning")] * 2 and one.heard == other.heard
+    assert "question was refused" in one.heard[0][2]
+    assert json.loads(first(await servers.call("rude", "ask", {}, other)))["action"] == "accept"
+
+
 async def test_results_of_any_size_and_kind_are_bounded(servers: McpServers) -> None:
     asked = Asked()
     await servers.open(rude())

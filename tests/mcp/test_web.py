@@ -115,7 +115,9 @@ async def test_a_login_is_kept_for_its_origin_alone(
 async def test_a_person_logs_in_to_a_configured_server(site: Callable[[], Site], tmp_path: Path) -> None:
     guarded = site()
     guarded.token = "fresh"
-    (tmp_path / "mcp.json").write_text(json.dumps({"servers": {"web": {"url": f"{guarded.url}/mcp"}}}))
+    (tmp_path / "mcp.json").write_text(
+        json.dumps({"servers": {"web": {"url": f"{guarded.url}/mcp", "connect_timeout": 120}}})
+    )
     admin = McpAdmin(open_servers(str(tmp_path), str(tmp_path), str(tmp_path / "mcp.json"), {}))
     try:
         with pytest.raises(ConfigError, match="approve"):

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from codewhale.automations.model import AUTOMATION_KIND
+from codewhale.journal.model import Schedule
 from codewhale.protocol.blocks import TableBlock
 from codewhale.protocol.events import ApprovalAsked, CallFinished, Event
 from codewhale.protocol.modes import Approval, Authority, Mode
@@ -200,6 +202,38 @@ async def test_bad_inputs_name_the_field_and_a_call_that_works(home: Path, works
         ] == "active"
         await done(here, session, "automation_delete", automation_id=ids[0])
         assert len(here.app.parts.tasking.automations.board(100).automations) == before - 1
+
+
+async def test_one_that_cannot_be_read_is_told_of_and_can_be_deleted(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, echo) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.AUTO)
+        one = (await done(here, session, "automation_create", **GOOD))["automation"]["id"]
+        broken = Schedule("auto_00000bad", AUTOMATION_KIND, {"name": 7}, 1.0)
+        assert here.app.parts.tasking.book.journal.schedules.put(broken)
+        listed = await done(here, session, "automation_list")
+        assert [row["id"] for row in listed["automations"]] == [one] and broken.id in listed["notice"]
+        refused = last(await here.turn(told("automation_read", automation_id=broken.id), session))
+        assert not refused.ok and "is not what was written" in refused.content
+        assert broken.id in (await done(here, session, "automation_delete", automation_id=broken.id))["summary"]
+        assert broken.id not in (await done(here, session, "automation_list"))["notice"]
+
+
+async def test_one_whose_folder_is_gone_can_wait_and_says_what_is_wrong(home: Path, workspace: Path) -> None:
+    (workspace / "part").mkdir()
+    async with harness(home, workspace, echo) as here:
+        session = await here.open(mode=Mode.AGENT, authority=Authority.AUTO)
+        one = (await done(here, session, "automation_create", **GOOD, cwds=["part"]))["automation"]["id"]
+        (workspace / "part").rmdir()
+        task = (await done(here, session, "automation_run", automation_id=one))["recent_runs"][0]["task_id"]
+        async with here.app.parts.tasking.working(here.client, "test", 1, lambda said: None):
+            failed = (await over(here, task)).task
+        assert failed.status == "failed" and "part was moved or deleted" in failed.error
+        assert (await done(here, session, "automation_pause", automation_id=one))["automation"]["status"] == "paused"
+        refused = last(await here.turn(told("automation_resume", automation_id=one), session))
+        assert not refused.ok and "`cwds`: there is no folder" in refused.content
+        (workspace / "part").mkdir()
+        assert (await done(here, session, "automation_resume", automation_id=one))["automation"]["status"] == "active"
+        assert await done(here, session, "automation_delete", automation_id=one)
 
 
 async def _task(here: Harness, session: str, automation: str) -> str:

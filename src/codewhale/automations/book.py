@@ -121,7 +121,8 @@ class AutomationBook:
 
         def changed(made: Automation, now: float) -> Automation:
             task = wanted.task or made.task
-            checked_task(task)
+            if not wanted.paused:  # what waits needs no folder
+                checked_task(task)
             zone = made.zone if wanted.timezone is None else wanted.timezone
             anew = wanted.rrule is not None or wanted.timezone is not None
             start = now if anew else made.start
@@ -161,6 +162,13 @@ class AutomationBook:
         view = view_of(schedule, journal.now())
         journal.schedules.drop(schedule.id)
         return view
+
+    def discard(self, name: str) -> str:
+        """Remove one that cannot be read; its id."""
+        journal = self._tasks.journal
+        schedule = self._one(journal, name)
+        journal.schedules.drop(schedule.id)
+        return schedule.id
 
     def run(self, name: str, by: str) -> AutomationRecord:
         """Queue a task of it now, beside its schedule."""

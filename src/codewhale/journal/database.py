@@ -25,7 +25,8 @@ FILE = "journal.sqlite3"
 _ENDS = ("", "-wal", "-shm")
 _BUSY_SECONDS = 30.0
 _PAUSE = (0.0005, 0.004)  # seconds between two tries to write, at random between these
-_NOW = "SELECT (julianday('now') - 2440587.5) * 86400.0"
+# The middle of the millisecond that SQLite tells: no rounding makes it an earlier one than another clock's.
+_NOW = "SELECT round((julianday('now') - 2440587.5) * 86400.0, 3) + 0.0005"
 _BUSY, _FULL, _READ_ONLY, _IO, _CANT_OPEN = 5, 13, 8, 10, 14  # result codes of SQLite
 _LOCKED = 6
 _LEAST_ROOM = 1 << 16  # bytes

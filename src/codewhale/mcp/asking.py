@@ -15,7 +15,7 @@ from codewhale.protocol.tools import StepProgress
 
 ASK_SECONDS, SAMPLE_SECONDS = 300.0, 120.0
 MOST_FIELDS, MOST_CHOICES, MOST_TRIES = 12, 12, 3
-MOST_TOKENS, MOST_PROMPT = 4096, 200_000
+MOST_TOKENS, MOST_PROMPT, MOST_SAMPLES = 4096, 200_000, 8
 _DECLINE = "Decline"
 _LEAVE = "Leave it out"
 
@@ -33,6 +33,7 @@ class CallAsker:
         self._completer = completer
         self._sampling = sampling
         self._say = say
+        self._samples = 0
 
     async def elicit(self, server: str, message: str, schema: dict[str, Any], url: str) -> dict[str, Any]:
         """Put a server's question to the person; a cancel where nobody is there to answer."""
@@ -91,6 +92,9 @@ class CallAsker:
         """Ask the session's model for a server. Raises ServerFailed "refused"."""
         if not self._sampling:
             raise ServerFailed("refused", f"sampling is not allowed for {server}: the user has not configured it")
+        self._samples += 1
+        if self._samples > MOST_SAMPLES:
+            raise ServerFailed("refused", f"one call may ask the model {MOST_SAMPLES} times; make another call")
         text = _conversation(request)
         if len(text) > MOST_PROMPT:
             raise ServerFailed(

@@ -137,13 +137,14 @@ class TaskBook:
                 TaskLine(rfc3339(entry.at), entry.kind, one_line(_told(entry.data), _ENTRY))
                 for entry in journal.ledger.entries(run.id)
             ]
-            lines += _attempt_lines(journal, run)
+            begun, ended = _attempt_lines(journal, run)
             conversation = read_conversation(self._sessions, spec_of(run).session) or TaskConversation()
             updates = {kind: list(rows) for kind, rows in conversation.updates.items()}
             for entry in journal.ledger.entries(run.id):
                 if "value" in entry.data and entry.data["value"] not in updates.get(entry.kind, ()):
                     updates.setdefault(entry.kind, []).append(entry.data["value"])
-            timeline = sorted((*lines, *conversation.lines), key=lambda line: line.at)
+            inside = (*conversation.lines, *lines)  # of one moment an attempt's begin comes first, its end last
+            timeline = sorted((*begun, *inside, *ended), key=lambda line: line.at)
             return TaskRecord(view_of(run), tuple(timeline), conversation.checklist, updates)
 
         return self._safely(look)
@@ -297,14 +298,15 @@ def _told(data: dict[str, object]) -> str:
     return str(data.get("text", ""))
 
 
-def _attempt_lines(journal: RunJournal, run: Run) -> list[TaskLine]:
-    lines = [TaskLine(rfc3339(run.created), "task", "queued")]
+def _attempt_lines(journal: RunJournal, run: Run) -> tuple[list[TaskLine], list[TaskLine]]:
+    """Where the attempts began, and where they ended."""
+    begun, ended = [TaskLine(rfc3339(run.created), "task", "queued")], list[TaskLine]()
     for one in journal.ledger.attempts(run.id):
         if not one.node:
-            lines.append(TaskLine(rfc3339(one.began), "attempt", f"attempt {one.number} began"))
+            begun.append(TaskLine(rfc3339(one.began), "attempt", f"attempt {one.number} began"))
             if one.ended is not None:
-                lines.append(TaskLine(rfc3339(one.ended), "attempt", f"attempt {one.number} {one.state}"))
-    return lines
+                ended.append(TaskLine(rfc3339(one.ended), "attempt", f"attempt {one.number} {one.state}"))
+    return begun, ended
 
 
 def checked_task(spec: TaskSpec) -> None:

@@ -130,7 +130,7 @@ class TaskRunner:
             failpoints.hit("task.opened")
             data = {**self._run.data, "session": self.session, "left": []}
             await asyncio.to_thread(self._parts.journal.runs.change, self.lease, data)
-            return await self._turn(left, first=known is None or not known.turns)
+            return await self._turn(left, first=known is None or not known.prompt)
         except LeaseLost:
             self.lost = True
             return "interrupted", {}

@@ -179,8 +179,16 @@ class AutomationTools:
     @tool("automation_delete", effects=_CHANGES)
     async def automation_delete(self, args: AutomationNamed, call: CallContext) -> Preview:
         """Remove an automation. The tasks that it has queued stay."""
-        view, _ = await self._stands(args)
+        name = await self._asked(args, self._book.resolve, args.automation_id)
+        try:
+            view, _ = await self._stands(AutomationNamed(name))
+        except ToolError as error:  # what cannot be read can be removed all the same
+            return Preview(_table([("id", name), ("status", one_line(error.message))]), partial(self._discard, args))
         return Preview(_shown(view), partial(self._changed, args, partial(self._book.delete, view.id), "is deleted"))
+
+    async def _discard(self, args: AutomationNamed) -> ToolResult:
+        name = await self._asked(args, self._book.discard, args.automation_id)
+        return _result({"summary": f"{name} is deleted."}, ())
 
     @tool("automation_run", effects=_CHANGES)
     async def automation_run(self, args: AutomationNamed, call: CallContext) -> Preview:

@@ -49,3 +49,11 @@ def test_what_a_manual_begins_with_stays_though_most_stands_in_one_part() -> Non
     options = "".join(f"<dt>--flag-{n}</dt><dd>Sets the limit of the queue number {n}.</dd>" for n in range(9))
     text = read(f"<body><div>{begins}{synopsis}<div><h2>Options</h2><dl>{options}</dl></div></div></body>")
     assert "Serves the files" in text and "takes the arguments" in text and "number 8" in text
+
+
+def test_a_page_that_is_nothing_but_its_contents_keeps_them() -> None:
+    part = "".join(f"<li><a href='/{n}'>New features of part {n}</a></li>" for n in range(8))
+    chapters = "".join(f"<li><a href='/c{n}'>What is new in {n}</a><ul>{part}</ul></li>" for n in range(6))
+    bar = "".join(f"<li><a href='/b{n}'>Shop {n}</a></li>" for n in range(9))
+    text = read(f"<body><ul>{bar}</ul><div role='main'><h1>What is new</h1><ul>{chapters}</ul></div></body>")
+    assert "What is new in 5" in text and text.count("New features of part 7") == 6 and "Shop" not in text

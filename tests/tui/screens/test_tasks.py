@@ -57,6 +57,13 @@ async def test_rows_say_how_each_stands_and_the_history_is_below() -> None:
         assert "runs unasked what no rule asks about" in stage.text
 
 
+async def test_what_is_ours_in_the_history_is_in_the_persons_language() -> None:
+    async with opened("tasks", ANSWERS, size=(120, 40), language="zh-Hans") as stage:
+        await stage.press("down")
+        await stage.shown("已开始但未结束：exec_shell make")
+        assert "test 通过: make test" in stage.text and "06:00:00  调用  read_file" in stage.text
+
+
 async def test_what_waits_is_cancelled_and_what_was_left_goes_on() -> None:
     async with opened("tasks", ANSWERS, size=(120, 40)) as stage:
         await stage.shown("port the parser")

@@ -24,6 +24,10 @@ BEGINNING = 4 << 10
 MOST_STRUCTURED = 256 << 10
 MOST_FILES = 256 << 20  # bytes on disk, of one result
 _LISTS = ("content", "contents", "messages")
+_PARTS = {
+    "text": ("text",), "image": ("data", "mimeType"), "audio": ("data", "mimeType"), "resource_link": ("uri", "name"),
+    "resource": ("uri",),
+}  # fmt: skip
 _MARK = "codewhale/leftOut"
 
 
@@ -62,24 +66,41 @@ class ThinStream:
 
 
 def thin(message: SessionMessage | Exception) -> SessionMessage | Exception:
-    """The same message; of parts beyond the bound the texts are joined into one, and the rest is counted."""
+    """The same message; parts that are none of the protocol's are left out, of those beyond the bound the texts are
+    joined into one, and the rest is counted."""
     if not isinstance(message, SessionMessage) or not isinstance(message.message, JSONRPCResponse):
         return message
-    result = message.message.result
+    result, said = message.message.result, list[str]()
     for name in _LISTS:
         parts = result.get(name)
+        if isinstance(parts, list) and name == "content":
+            result[name] = [part for part in parts if _is_part(part)]
+            if odd := len(parts) - len(result[name]):
+                said.append(f"{odd:,} parts that are none of the protocol's are left out")
+            parts = result[name]
         if isinstance(parts, list) and len(parts) > MOST_PARTS:
             kept, rest = parts[: MOST_PARTS - 1], parts[MOST_PARTS - 1 :]
             texts = [text for text in map(_text, rest) if text is not None]
             joined = "\n".join(texts).encode("utf-8", "replace").decode()
             kept.append(_joined(name, joined, kept))
             result[name] = kept
-            said = f"{len(rest):,} of {len(parts):,} parts are joined into one text"
+            said.append(f"{len(rest):,} of {len(parts):,} parts are joined into one text")
             if len(texts) < len(rest):
-                said += f"; {len(rest) - len(texts):,} that are no text are left out"
-            meta = result.get("_meta")
-            result["_meta"] = {**(meta if isinstance(meta, dict) else {}), _MARK: said}
+                said.append(f"{len(rest) - len(texts):,} that are no text are left out")
+    meta = result.get("_meta")
+    if said or isinstance(meta, dict):
+        result["_meta"] = {**(meta if isinstance(meta, dict) else {}), _MARK: "; ".join(said)}
     return message
+
+
+def _is_part(part: Any) -> bool:
+    """Whether a part is of a kind that is known and has what it must have."""
+    kind = part.get("type") if isinstance(part, dict) else None
+    rows = part.get("resource") if kind == "resource" else part
+    if not isinstance(kind, str) or kind not in _PARTS or not isinstance(rows, dict):
+        return False
+    body = ("blob",) if kind == "resource" and not isinstance(rows.get("text"), str) else ()
+    return all(isinstance(rows.get(name), str) for name in (*_PARTS[kind], *body))
 
 
 def _text(part: Any) -> str | None:

@@ -5,6 +5,7 @@ import asyncio
 import contextlib
 import json
 from contextvars import ContextVar
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Protocol
@@ -30,6 +31,7 @@ END_SECONDS = 6.0
 GONE_SECONDS = 3.0
 _MODERN = "2026-07-28"
 _ORDER: ContextVar[int] = ContextVar("order", default=0)
+_UNCLEAR = "several calls are under way and the question names none of them; ask while one call runs alone"
 _CHANGES = (
     types.ToolListChangedNotification, types.PromptListChangedNotification, types.ResourceListChangedNotification,
 )  # fmt: skip
@@ -108,7 +110,8 @@ class ServerSession:
         self._orders.append(order.order)
         try:
             if order.what == "call":
-                called = await client.call_tool(order.item, order.arguments, progress_callback=self._progress)
+                progress = partial(self._progress, order.order)
+                called = await client.call_tool(order.item, order.arguments, progress_callback=progress)
                 return of_call(called, self._desk.folder)
             if order.what == "read":
                 return of_resource(await client.read_resource(order.item, cache_mode="bypass"), self._desk.folder)
@@ -241,11 +244,21 @@ class ServerSession:
         own = _ORDER.get()
         return own if own in self._orders else (self._orders[-1] if self._orders else 0)
 
+    def _asking(self) -> int | None:
+        """The order that a question belongs to: its own, or the only one. None where several may have asked it, of
+        which each is told."""
+        own = _ORDER.get()
+        if own in self._orders or len(self._orders) < 2:
+            return self._order()
+        for order in self._orders:
+            self._desk.post(Log(order, self.spec.name, "warning", f"a question was refused: {_UNCLEAR}"))
+        return None
+
     async def _ask(self, what: str, data: dict[str, Any]) -> AskAnswer:
         return await self._desk.ask(self._order(), self.spec.name, what, data)
 
-    async def _progress(self, progress: float, total: float | None, message: str | None) -> None:
-        self._desk.post(OrderProgress(self._order(), self.spec.name, progress, total, (message or "")[:MOST_TEXT]))
+    async def _progress(self, order: int, progress: float, total: float | None, message: str | None) -> None:
+        self._desk.post(OrderProgress(order, self.spec.name, progress, total, (message or "")[:MOST_TEXT]))
 
     async def _log(self, params: types.LoggingMessageNotificationParams) -> None:
         text = params.data if isinstance(params.data, str) else json.dumps(params.data, ensure_ascii=False)
@@ -271,8 +284,10 @@ class ServerSession:
             url = str(params.url)
         else:
             schema = _plain(params.requested_schema)
+        if (order := self._asking()) is None:
+            return types.ErrorData(code=types.INVALID_REQUEST, message=_UNCLEAR)
         data = {"message": params.message[:MOST_TEXT], "schema": schema, "url": url}
-        answer = await self._desk.ask(self._order(), self.spec.name, "elicit", data)
+        answer = await self._desk.ask(order, self.spec.name, "elicit", data)
         action = answer.data.get("action")
         if answer.refused or action not in ("accept", "decline", "cancel"):
             return types.ElicitResult(action="cancel")
@@ -284,7 +299,9 @@ class ServerSession:
         self, context: ClientRequestContext, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
         request = params.model_dump(by_alias=True, mode="json", exclude_none=True)
-        answer = await self._desk.ask(self._order(), self.spec.name, "sample", request)
+        if (order := self._asking()) is None:
+            return types.ErrorData(code=types.INVALID_REQUEST, message=_UNCLEAR)
+        answer = await self._desk.ask(order, self.spec.name, "sample", request)
         if answer.refused:
             return types.ErrorData(code=-1, message=answer.refused)
         return types.CreateMessageResult.model_validate(answer.data)

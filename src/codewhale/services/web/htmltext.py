@@ -185,9 +185,12 @@ def _is_aside(node: Any) -> bool:
 def _drop_links(root: Any) -> None:
     """Take out lists and bars that are nothing but links to elsewhere, unless they are what the page is about."""
     most = 0.4 * len(root.text() or "")
+    index = {node.mem_id for main in root.css(_MAIN) if _is_index(main) for node in main.css(_LISTS)}
     for node in root.css(_LISTS):
         links = node.css("a")
         text = _flat(node.text())
+        if node.mem_id in index:
+            continue
         if not links or len(text) > min(most, 4_000):
             continue
         linked = sum(len(_flat(link.text())) for link in links)
@@ -198,6 +201,11 @@ def _drop_links(root: Any) -> None:
         ways = linked >= 0.3 * len(text) and len(text) < 160 and bool(_WAYS.match(text))
         if many or bar or ways:
             node.decompose()
+
+
+def _is_index(main: Any) -> bool:
+    """Whether the text of a page is links: a table of contents, say."""
+    return _weight(main) < 0.4 * len(_flat(main.text()))
 
 
 def _outside(text: str, links: list[Any]) -> str:

@@ -138,10 +138,18 @@ class TasksCentre(JobsCentre):
         lines = [task.prompt[:2000], f"{task.workspace} · {task.mode} · {task.model}", ""]
         for gate in record.updates.get("gate", ()):
             if isinstance(gate, dict):
-                lines.append(f"{gate.get('gate')} {gate.get('status')}: {str(gate.get('command'))[:300]}")
-        lines += [f"{line.at[11:19]}  {line.kind}  {line.text}" for line in record.timeline]
+                status = self._ours("gate", str(gate.get("status")))
+                lines.append(f"{gate.get('gate')} {status}: {str(gate.get('command'))[:300]}")
+        lines += [f"{line.at[11:19]}  {self._ours('line', line.kind)}  {line.text}" for line in record.timeline]
         lines += [self.words("tasks.unfinished", what=what) for what in task.unfinished]
         return [*lines, "", task.answer] if task.answer else lines
+
+    def _ours(self, what: str, name: str) -> str:
+        """What a name of ours is called; one that is not ours stands."""
+        try:
+            return self.words(f"tasks.{what}_{name}")
+        except KeyError:
+            return name
 
     def _rule(self, view: AutomationView) -> list[str]:
         unasked = self.words("tasks.unasked" if view.auto_approve else "tasks.asked")
