@@ -51,6 +51,12 @@ LONGEST = {
     "test_hostile_ends.py",
     "test_own_code.py",
     "test_contact_sheets.py",
+    "test_kernel_escapes.py",
+    "test_web_doors.py",
+    "test_bad_input.py",
+    "test_streamed_words.py",
+    "test_screen.py",
+    "test_first_run.py",
 }
 
 

@@ -90,3 +90,16 @@ def test_links_are_followed_one_by_one(steps: int, tmp_path: Path) -> None:
         last = f"link{number}"
     ways = itself._ways(str(tmp_path / last / "bin" / "python"))
     assert set(ways) == {*(str(tmp_path / f"link{n}") for n in range(steps)), str(tmp_path / "real/bin/python")}
+
+
+def test_a_folder_of_packages_is_listed_anew_when_it_has_changed(tmp_path: Path) -> None:
+    (tmp_path / "one.py").touch()
+    for long_ago, more in ((1, "two"), (2, "three")):
+        os.utime(tmp_path, (long_ago, long_ago))
+        before = itself._modules(str(tmp_path))
+        (tmp_path / f"{more}.py").touch()
+        assert itself._modules(str(tmp_path)) == before | {more}
+        (tmp_path / "at_once.py").touch()
+        assert "at_once" in itself._modules(str(tmp_path))
+        (tmp_path / "at_once.py").unlink()
+        assert itself._modules(str(tmp_path)) == before | {more}

@@ -26,7 +26,8 @@ from support.webserver import WebServer, hits, html
 
 # What only answers where a server of MCP is connected: tests of those servers call it.
 SERVED = {"list_mcp_resource_templates", "list_mcp_resources", "mcp_get_prompt", "mcp_read_resource"}
-TOOLS = [name for name in Catalog.load().names() if name not in SERVED]
+CATALOG = Catalog.load()
+TOOLS = [name for name in CATALOG.names() if name not in SERVED]
 NEXT = re.compile(r"^Next call: (\S+) (\{.*\})$", re.MULTILINE)
 # Bad calls that no schema can tell from good ones.
 EXTRA: dict[str, list[dict[str, Any]]] = {
@@ -325,14 +326,14 @@ def test_the_tables_know_every_tool() -> None:
 
 def row_properties(tool: str) -> Any:
     """The arguments of a tool, as its schema has them."""
-    row = Catalog.load().spec(tool)
+    row = CATALOG.spec(tool)
     assert row is not None
     return row.parameters.get("properties", {})
 
 
 def reads(tool: str) -> bool:
     """Whether reading is all that a tool does."""
-    row = Catalog.load().spec(tool)
+    row = CATALOG.spec(tool)
     return row is not None and [effect.value for effect in row.effects] == ["reads"]
 
 
@@ -367,7 +368,7 @@ def judge_guess(result: CallFinished, what: object) -> None:
 
 @pytest.mark.parametrize("tool", TOOLS)
 async def test_each_argument_spoiled(tool: str, home: Path, land: Path) -> None:
-    row = Catalog.load().spec(tool)
+    row = CATALOG.spec(tool)
     assert row is not None
     cases = list(spoiled(row.parameters, GOOD[tool]))
     found = await refused(home, land, tool, [case.arguments for case in cases])
@@ -392,7 +393,7 @@ async def test_arguments_that_are_no_object_and_what_no_schema_tells(tool: str, 
 def understood(tool: str, raw: object) -> bool:
     """Whether a text that is no object says enough: nothing where nothing is required, the one thing that is required
     of a tool that reads, an object but for its last brace."""
-    row = Catalog.load().spec(tool)
+    row = CATALOG.spec(tool)
     assert row is not None
     required, properties = row.parameters.get("required", []), row_properties(tool)
     if raw in ("[]", "null"):

@@ -4,6 +4,7 @@ that nothing of the current folder, the environment or a project steers it."""
 import functools
 import os
 import sys
+import time
 
 import codewhale
 from codewhale.process.sandbox.profiles import beneath
@@ -17,6 +18,7 @@ DEPENDENCIES = frozenset(
     """.split()
 )
 _MOST_LINKS = 40
+_SETTLED_NS = 2_000_000_000
 # What programs are made of that the system installed: shared libraries with what finds them, and names of time zones.
 _LIBRARIES = (
     "/lib", "/lib32", "/lib64", "/libx32", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libx32", "/usr/local/lib",
@@ -82,10 +84,10 @@ def own_python(code: str, *args: str) -> tuple[str, ...]:
 def own_places(workspace: str) -> tuple[str, ...]:
     """What must stay as it is in a workspace for nothing of it to run as CodeWhale: files and folders, real paths; the
     workspace itself where it lies in such a folder."""
-    root = os.path.realpath(workspace)
-    if any(beneath(root, place) for place in _places()):
+    root, places = os.path.realpath(workspace), _places()
+    if any(beneath(root, place) for place in places):
         return (root,)
-    inside = {place for place in _places() if beneath(place, root)}
+    inside = {place for place in places if beneath(place, root)}
     inside |= {place for place in _prefixes() if beneath(place, root) and place != root}
     return tuple(sorted(place for place in inside if not any(place.startswith(f"{one}/") for one in inside)))
 
@@ -115,13 +117,10 @@ def _listed() -> frozenset[str]:
     """The folders that the environment and the lists of packages put on the path of the interpreter."""
     listed = {entry for entry in os.environ.get("PYTHONPATH", "").split(os.pathsep) if entry}
     for folder in filter(os.path.isdir, own_path()):
-        for name in os.listdir(folder):
-            if name.endswith(".pth"):
-                with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                    lines = [line.strip() for line in file.read(1 << 16).splitlines()]
-                listed |= {
-                    os.path.join(folder, line) for line in lines if line and not line.startswith(("#", "import"))
-                }
+        for name in _names(folder)[1]:
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                lines = [line.strip() for line in file.read(1 << 16).splitlines()]
+            listed |= {os.path.join(folder, line) for line in lines if line and not line.startswith(("#", "import"))}
     return frozenset(map(os.path.realpath, listed))
 
 
@@ -137,11 +136,25 @@ def _passing() -> set[str]:
     return {os.path.dirname(package()), os.path.dirname(_real(sys.argv[0])), os.path.dirname(interpreter())}
 
 
-def _modules(folder: str) -> set[str]:
+def _modules(folder: str) -> frozenset[str]:
     try:
-        return {name.partition(".")[0] for name in os.listdir(folder)}
+        return _names(folder)[0]
     except OSError:
-        return set()
+        return frozenset()
+
+
+def _names(folder: str) -> tuple[frozenset[str], tuple[str, ...]]:
+    """What a folder of packages holds: its modules, and its lists of folders. Listed anew when it has changed, and as
+    long as its time of change could not tell one change from the next. Raises OSError."""
+    changed = os.stat(folder).st_mtime_ns
+    settled = abs(time.time_ns() - changed) > _SETTLED_NS
+    return (_names_at if settled else _names_at.__wrapped__)(folder, changed)
+
+
+@functools.lru_cache(maxsize=32)
+def _names_at(folder: str, changed: int) -> tuple[frozenset[str], tuple[str, ...]]:
+    names = os.listdir(folder)
+    return frozenset(name.partition(".")[0] for name in names), tuple(name for name in names if name.endswith(".pth"))
 
 
 @functools.lru_cache(maxsize=8)
