@@ -159,6 +159,7 @@ MORE: tuple[tuple[str, dict[str, Any], str], ...] = (
     ("automation_create", {**GOOD, "priority": 9}, "priority"),
     ("automation_list", {"limit": 10**30}, "limit"),
     ("automation_update", {"automation_id": "FIRST"}, "name"),
+    ("automation_update", {"automation_id": "FIRST", "cwds": ["gone"]}, "cwds"),
     ("automation_delete", {"automation_id": "\N{SPOUTING WHALE}"}, "automation_id"),
     ("task_create", {"prompt": "x", "workspace": "a\0b"}, "workspace"),
     ("task_create", {"prompt": "x", "model": "a\0b\x1b[31m"}, "model"),

@@ -289,7 +289,8 @@ def _refused(error: CodeWhaleError, args: Args) -> NoReturn:
     if field == "automation_id":
         fix = Corrected({field: error.better}) if isinstance(error, AutomationError) and error.better else None
     elif field in ("auto_approve", "cwds"):
-        fix = Corrected({field: False if field == "auto_approve" else None}, sure=True)
+        own = ["."] if isinstance(args, AutomationUpdate) else None  # an update of nothing is none
+        fix = Corrected({field: False if field == "auto_approve" else own}, sure=True)
     elif isinstance(error, AutomationError) and error.better:
         fix = Corrected({field: error.better}, sure=True)
     given = getattr(args, field, None) if field else None
