@@ -45,6 +45,7 @@ ast.parse = _parsed
 
 TESTS = Path(__file__).parent
 TEARDOWN_SECONDS = 300.0
+HOUSE = "tests/house/"
 LONGEST = {
     "test_typing.py",
     "test_hostile_trees.py",
@@ -81,7 +82,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Among several workers mix the files: most of one folder wait, of another compute. The longest come first, so that
     no worker is left with one at the end."""
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: (item.path.name not in LONGEST, zlib.crc32(item.path.name.encode()), item.path))
+        items.sort(key=lambda item: (not _is_long(item), zlib.crc32(item.path.name.encode()), item.path))
+
+
+def _is_long(item: pytest.Item) -> bool:
+    return item.path.name in LONGEST or item.nodeid.startswith(HOUSE)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """One worker does all tests of the house: what they read, all of the source, is parsed once."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Rooms(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return HOUSE if nodeid.startswith(HOUSE) else super()._split_scope(nodeid)
+
+    return Rooms(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_finish() -> None:
