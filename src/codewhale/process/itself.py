@@ -146,7 +146,7 @@ def _modules(folder: str) -> frozenset[str]:
 def _names(folder: str) -> tuple[frozenset[str], tuple[str, ...]]:
     """What a folder of packages holds: its modules, and its lists of folders. Listed anew when it has changed, and as
     long as its time of change could not tell one change from the next. Raises OSError."""
-    changed = os.stat(folder).st_mtime_ns
+    changed = os.stat(folder).st_ctime_ns  # unlike the other times of a file, nobody can set it
     settled = abs(time.time_ns() - changed) > _SETTLED_NS
     return (_names_at if settled else _names_at.__wrapped__)(folder, changed)
 
