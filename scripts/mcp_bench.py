@@ -140,7 +140,12 @@ def first_request(home: Path) -> tuple[float, float, float]:
     work = home / "work"
     work.mkdir(exist_ok=True)
     Answering.seen.clear()
-    env = {**os.environ, "CODEWHALE_HOME": str(home), "FAKE_KEY": "x"}
+    env = {
+        **os.environ,
+        "CODEWHALE_HOME": str(home),
+        "FAKE_KEY": "x",
+        "PYTHONDONTWRITEBYTECODE": "",
+    }  # it is compiled once
     words = [sys.executable, "-m", "codewhale", "exec", "-w", str(work), "--yolo", "Say done."]
     began = time.perf_counter()
     program = subprocess.Popen(words, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
