@@ -64,8 +64,10 @@ class Harness:
         TimeoutError after `seconds`."""
         session = session or await self.open(limits=limits or Limits())
         events = self.client.events(session, from_seq=-1)
+        waiting = asyncio.ensure_future(collect(events, seconds))
+        await asyncio.sleep(0)
         await self.client.submit(SendMessage(session, text))
-        return [envelope.event for envelope in await collect(events, seconds)]
+        return [envelope.event for envelope in await waiting]
 
 
 async def _nowhere(host: str, port: int) -> Sequence[str]:

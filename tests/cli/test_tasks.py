@@ -34,6 +34,7 @@ TURNS = {
         {"text": "All is green."},
     ],
     "Try": [call("pr_attempt_record", summary="Add a line", verification=["make test"]), {"text": "Kept."}],
+    "Hear": [{"text": "Heard it."}],
     "Stop": [
         call("write_file", path="stopped.txt", content="once\n"),
         {**call("write_file", path="late.txt", content="late\n"), "hold": "stop"},
@@ -211,7 +212,7 @@ async def test_an_open_interface_works_at_tasks(place: Path) -> None:
 
 
 def test_a_task_whose_words_were_lost_with_its_first_turn_hears_them_again(place: Path, server: TaskServer) -> None:
-    task = add(place, "--auto --on-death-resume Build it")
+    task = add(place, "--auto --on-death-resume Hear it")
     died = worker(place, "--once", env={VARIABLE: "log.append.mid=kill@3"})
     died.communicate(timeout=HANG)
     (log,) = (path for path in (place / "state/sessions").rglob("log.jsonl") if task in path.read_text())
@@ -220,4 +221,4 @@ def test_a_task_whose_words_were_lost_with_its_first_turn_hears_them_again(place
     expire(place)
     assert run(place, "work", "--once").returncode == 0
     found = shown(place, task)["task"]
-    assert (found["status"], found["result"], found["attempt"]) == ("completed", "Built it.", 2)
+    assert (found["status"], found["result"], found["attempt"]) == ("completed", "Heard it.", 2)

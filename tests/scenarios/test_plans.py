@@ -19,6 +19,7 @@ from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Answer, CommandOutput, RunCommand, SessionStatus, SetMode
 from codewhale.session.plans import written_steps
 from codewhale.testing import Harness, collect, harness
+from support.patience import HANG
 from support.program import codewhale_program
 from support.program import scripted as scripted_program
 from support.tuiapp import scripted
@@ -35,8 +36,18 @@ def recorded(here: Harness, session: str, kind: type) -> list[Any]:
     return [envelope.event for envelope in log.read() if isinstance(envelope.event, kind)]
 
 
+async def question(here: Harness, session: str) -> Any:
+    """What is asked behind the end of a turn, once it is."""
+    async with asyncio.timeout(HANG):
+        while True:
+            over = {one.request_id for one in recorded(here, session, QuestionAnswered)}
+            if waiting := [one for one in recorded(here, session, QuestionAsked) if one.request_id not in over]:
+                return waiting[-1]
+            await asyncio.sleep(0.01)
+
+
 async def answered(here: Harness, session: str, label: str, **more: str) -> bool:
-    asked = recorded(here, session, QuestionAsked)[-1]
+    asked = await question(here, session)
     answers = ({"id": "plan", "label": label, **more},) if label else ()
     taken: bool = await here.client.submit(Answer(session, asked.request_id, answers=answers))
     return taken
@@ -99,7 +110,7 @@ async def test_kept_planning_changes_nothing_and_words_go_on_with_the_plan(home:
     async with harness(home, workspace, [PLAN, PLAN, DONE]) as here:
         session = await here.open(**PERSON)
         await here.turn("Plan it", session)
-        first = recorded(here, session, QuestionAsked)[-1].request_id
+        first = (await question(here, session)).request_id
         assert await answered(here, session, "Keep planning")
         assert not await here.client.submit(Answer(session, first, answers=({"label": "Approve and run"},)))
         await here.turn("Plan again", session)
@@ -125,7 +136,7 @@ async def test_an_offer_ends_with_the_next_message(home: Path, workspace: Path) 
     async with harness(home, workspace, [PLAN, {"text": "No.", "delay": 0.5}]) as here:
         session = await here.open(**PERSON)
         await here.turn("Plan it", session)
-        asked = recorded(here, session, QuestionAsked)[-1].request_id
+        asked = (await question(here, session)).request_id
         await here.turn("Never mind", session)
         assert not await here.client.submit(Answer(session, asked, answers=({"label": "Approve and run"},)))
         assert recorded(here, session, ModeChanged) == []
