@@ -102,7 +102,7 @@ async def test_the_middle_of_a_long_output_is_read_searched_and_copied() -> None
         await pilot.press("slash")
         await until(pilot, lambda: isinstance(host.focused, Input))
         await pilot.press(*"line 5432", "enter")
-        await until(pilot, lambda: "line 5432" in screen_text(host) and "1 of 1" in screen_text(host))
+        await until(pilot, lambda: "line 5431" in screen_text(host) and "1 of 1\n" in screen_text(host) + "\n")
         await pilot.press("escape", "pagedown")
         await until(pilot, lambda: "line 5450" in screen_text(host))
         await pilot.press("y")
