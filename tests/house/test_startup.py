@@ -86,6 +86,9 @@ def test_a_turn_without_calls_imports_no_tool(tmp_path: Path, endpoint: str) -> 
     rooms = ("codewhale.tools.", "codewhale.services.", "codewhale.commands.")
     families = {name for name in found if name.startswith(rooms)} - {"codewhale.tools.base", "codewhale.commands.base"}
     assert families == set()
+    later = ("codewhale.permissions.constitution", "codewhale.permissions.rules", "codewhale.agent.roles")
+    later += ("codewhale.agent.verification", "json")
+    assert found & set(later) == set()
 
 
 SDK_ROOMS = ("src/codewhale/mcp/broker/", "src/codewhale/mcpserver/")

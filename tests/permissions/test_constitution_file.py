@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from codewhale.permissions.clauses import MAX_BYTES, parse_clauses
-from codewhale.permissions.constitution import find_constitution, read_constitution
+from codewhale.permissions.constitution import read_constitution
+from codewhale.permissions.constitution_files import find_constitution
 from codewhale.protocol.decisions import Rule
 from codewhale.protocol.errors import ConfigError
 from support.repos import make_repo, raw_git

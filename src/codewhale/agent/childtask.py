@@ -2,12 +2,12 @@
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from codewhale.agent.roles import ChildRole
 from codewhale.catalog.schema import check
 from codewhale.lib.text import one_line
 from codewhale.protocol.children import ChildPlan, ChildStatus, ChildView
@@ -16,6 +16,9 @@ from codewhale.protocol.ops import SendMessage
 from codewhale.session.accounting import Accounts
 from codewhale.session.state import SessionState
 from codewhale.session.work import WorkState
+
+if TYPE_CHECKING:
+    from codewhale.agent.roles import ChildRole
 
 SUMMARY_LIMIT = 240
 FORM = """Answer with these sections, each under its name in capitals, "none" where there is nothing:
@@ -35,7 +38,7 @@ class Outcome(Struct, frozen=True):
     error: str = ""
 
 
-def brief(plan: ChildPlan, role: ChildRole) -> SendMessage:
+def brief(plan: ChildPlan, role: "ChildRole") -> SendMessage:
     """The first message of a child: its task as a packet of objective, scope and limits, and what its role says."""
     request, scope = plan.request, plan.scope
     form = FORM

@@ -3,11 +3,11 @@
 import os
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Annotated, TypeVar
+from typing import TypeVar
 
-from msgspec import Meta, Struct
 from msgspec.structs import replace
 
+from codewhale.agent.child_settings import HARD_CAP, ChildSettings
 from codewhale.agent.roles import ChildRole, role_names, role_of
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import check
@@ -26,27 +26,11 @@ from codewhale.session.session import Session
 
 DEEPEST = 3
 WRITER = "implementer"
-MOST, HARD_CAP = 10, 20
 FAST_ROLE, FAST_MODEL = "tool_agent", "fast_model"  # the provider's fact that names the model of that role
 N = TypeVar("N", int, float)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _GUESS = 0.3  # tokens a byte of what was never counted
 _ANSWER = 600  # tokens of a first answer, for a price that is said beforehand
-
-
-class ChildSettings(Struct, frozen=True):
-    """The `[subagents]` table. `max_concurrent` sub-agents of a session and of all that work for it run at once. The
-    others bound one task of a child: `steps` are model calls, `seconds` its whole time, `silence_seconds` how long
-    nothing may come from the model; tokens and cost 0 are no bound of its own. `models` are those of a role, where
-    they are not the session's."""
-
-    max_concurrent: Annotated[int, Meta(ge=1, le=HARD_CAP)] = MOST
-    steps: Annotated[int, Meta(ge=1)] = 200
-    seconds: Annotated[float, Meta(ge=1, le=86_400)] = 1800.0
-    silence_seconds: Annotated[float, Meta(ge=1, le=3600)] = 300.0
-    tokens: Annotated[int, Meta(ge=0)] = 0
-    cost: Annotated[float, Meta(ge=0)] = 0.0
-    models: dict[str, str] = {}
 
 
 class OpeningChecks:

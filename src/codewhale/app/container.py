@@ -265,8 +265,9 @@ class Container:
 
     @cached_property
     def children(self) -> "Children":
+        from codewhale.agent.child_settings import ChildSettings
         from codewhale.agent.children import Children
-        from codewhale.agent.opening import ChildSettings, OpeningChecks
+        from codewhale.agent.opening import OpeningChecks
 
         checks = OpeningChecks(
             self.catalog,
@@ -455,16 +456,20 @@ class WorkspaceTexts:
         return self._app.services.code_maps.pinned(workspace, tokens) if tokens else ""
 
     def unverified(self, session: Session) -> list[dict[str, str]] | None:
+        law = self._law(session.state.workspace, session.id)
+        if law is None:
+            return None
         from codewhale.agent.verification import unverified
 
-        law = self._law(session.state.workspace, session.id)
-        return None if law is None else unverified(law.clauses, session.state.work, law.folder)
+        return unverified(law.clauses, session.state.work, law.folder)
 
     def law(self, workspace: str) -> str:
+        law = self._law(workspace)
+        if law is None:
+            return ""
         from codewhale.agent.verification import law_text
 
-        law = self._law(workspace)
-        return "" if law is None else law_text(law.clauses)
+        return law_text(law.clauses)
 
     def clauses(self, workspace: str) -> "tuple[Clause, ...]":
         law = self._law(workspace)
@@ -472,7 +477,7 @@ class WorkspaceTexts:
 
     def _law(self, workspace: str, session: str = "") -> "Constitution | None":
         """None where there is none."""
-        from codewhale.permissions.constitution import constitution_files
+        from codewhale.permissions.constitution_files import constitution_files
 
         if not (self._app.built("permissions") or constitution_files(workspace)):
             return None

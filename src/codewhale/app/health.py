@@ -10,7 +10,7 @@ from codewhale.memory.originals import Homes
 from codewhale.memory.places import Places
 from codewhale.memory.promote import INSTRUCTION_NAMES
 from codewhale.permissions.clauses import parse_clauses
-from codewhale.permissions.constitution import constitution_files
+from codewhale.permissions.constitution_files import constitution_files
 from codewhale.permissions.rules import read_permissions
 from codewhale.process.repository import find_root
 from codewhale.protocol.errors import ConfigError

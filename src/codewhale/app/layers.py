@@ -90,7 +90,7 @@ class ConstitutionLayer(OwnedLayer):
     actions = (("view", "/rules"), ("trust", "/trust"))
 
     def items(self, workspace: str, session: str) -> Sequence[MemoryItem]:
-        from codewhale.permissions.constitution import constitution_files
+        from codewhale.permissions.constitution_files import constitution_files
 
         files = [path for path, _ in constitution_files(workspace)]
         size = sum(map(_size, files))

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import Meta, Struct, field
 
-from codewhale.agent.opening import ChildSettings
+from codewhale.agent.child_settings import ChildSettings
 from codewhale.app.choices import Choices
 from codewhale.config import Config, Project, load
 from codewhale.config.tighten import Rules, chosen, joined, ladder

@@ -12,9 +12,9 @@ from msgspec import Struct
 
 from codewhale.permissions.branches import ANY, moved_branches
 from codewhale.permissions.clauses import parse_clauses
+from codewhale.permissions.constitution_files import constitution_files
 from codewhale.permissions.paths import beneath, matches
 from codewhale.permissions.rules import RuleFacts, RuleSet, read_permissions
-from codewhale.process.repository import find_repository
 from codewhale.protocol.decisions import BlockingClause, Clause, DecisionRequest, Opinion, Rule
 from codewhale.protocol.tools import CommandSubject, PathSubject
 
@@ -120,9 +120,6 @@ def _opinion(clause: Clause, does: str) -> Opinion:
     return Opinion(clause.action, clause.rule, reason, clause=blocking)
 
 
-CONSTITUTION_FILE = os.path.join(".codewhale", "constitution.json")
-
-
 class FoundLaw(Struct, frozen=True):
     """The law of a workspace, and the file that it was read from (`path` "": none is trusted as it is); `untrusted` are
     nearer files, which hold nothing."""
@@ -131,30 +128,6 @@ class FoundLaw(Struct, frozen=True):
     path: str = ""
     sha256: str = ""
     untrusted: tuple[str, ...] = ()
-
-
-def constitution_files(workspace: str) -> list[tuple[str, str]]:
-    """The constitutions that are there from the workspace up to the root of its repository, the nearest first, then
-    those of the checkout that a linked worktree belongs to; each with where the workspace lies below its folder."""
-    folder = os.path.realpath(workspace)
-    repository = find_repository(folder)
-    root = os.path.realpath(repository.root) if repository is not None else folder
-    below = os.path.relpath(folder, root)
-    roots = [root]
-    if repository is not None and os.path.realpath(repository.common) != os.path.realpath(repository.gitdir):
-        roots.append(os.path.dirname(os.path.realpath(repository.common)))
-    parts = [] if below == "." else below.split(os.sep)
-    files = [
-        (os.path.join(top, *parts[:depth], CONSTITUTION_FILE), "/".join(parts[depth:]))
-        for top in roots
-        for depth in range(len(parts), -1, -1)
-    ]
-    return [(path, inside) for path, inside in files if os.path.lexists(path)]
-
-
-def find_constitution(workspace: str) -> str:
-    """The nearest one, "" where there is none."""
-    return next((path for path, _ in constitution_files(workspace)), "")
 
 
 def read_constitution(workspace: str, trusts: Callable[[str, str], bool]) -> FoundLaw:

@@ -1,7 +1,6 @@
 """Markdown files with a YAML head that steer the harness: how they are read, and where those of commands stand."""
 
 import hashlib
-import json
 import os
 import re
 from collections.abc import Callable, Iterable
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from codewhale.lib.bounded import check_nesting, read_regular
+from codewhale.lib.jsontext import encode
 
 COMMAND_FOLDER = ".codewhale/commands"
 AGENT_FOLDER = ".codewhale/agents"
@@ -96,7 +96,7 @@ def _quote(lines: list[str], at: int) -> bool:
     while end < len(lines) and lines[end].strip() and _indent(lines[end]) > _indent(lines[at]):
         end += 1
     value = " ".join(line.strip() for line in (match.group(2), *lines[at + 1 : end]))
-    lines[at:end] = [match.group(1) + json.dumps(value, ensure_ascii=False)] + [""] * (end - at - 1)
+    lines[at:end] = [match.group(1) + encode(value).decode()] + [""] * (end - at - 1)
     return True
 
 

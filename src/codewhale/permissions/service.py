@@ -12,7 +12,8 @@ from msgspec import Struct
 
 from codewhale.lib.text import one_line
 from codewhale.permissions.audit import AuditLog
-from codewhale.permissions.constitution import Constitution, FoundLaw, constitution_files, read_constitution
+from codewhale.permissions.constitution import Constitution, FoundLaw, read_constitution
+from codewhale.permissions.constitution_files import constitution_files
 from codewhale.permissions.folders import Outside, folder_to_add, granted, outside, real_outside
 from codewhale.permissions.paths import Special, beneath
 from codewhale.permissions.policy import Policy, PolicyInputs, SandboxOptions

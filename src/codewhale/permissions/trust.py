@@ -16,7 +16,7 @@ from msgspec import Struct
 from codewhale.lib.clock import Clock, SystemClock, rfc3339
 from codewhale.lib.text import scrub_surrogates
 from codewhale.lib.toml import parse_toml
-from codewhale.permissions.constitution import find_constitution
+from codewhale.permissions.constitution_files import find_constitution
 from codewhale.permissions.markdown_files import AGENT_FOLDER, COMMAND_FOLDER, command_files
 from codewhale.permissions.skill_folders import companions, is_skill, settled
 from codewhale.process.rowfile import RowFile, is_own

@@ -1,18 +1,17 @@
 """Texts that the person has cleared from memory: what later requests say in their place."""
 
-import json
 import re
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
 
-from codewhale.protocol.events import Event, KnownEvent, TextForgotten, UnknownEvent
+from codewhale.protocol.events import Event, TextForgotten, UnknownEvent
 from codewhale.protocol.marks import inert
+from codewhale.session.records import EVENT_DECODER
 
 REMOVED = "[removed from memory by the user]"
 SHORTEST = 12  # characters; shorter ones are removed where they stand as an item of a list alone
 _NESTING = 4  # arguments are JSON in JSON, and a result may quote them
-_DECODER = msgspec.json.Decoder(KnownEvent)
 
 
 def forget(events: Iterable[Event], texts: Iterable[str]) -> Iterator[Event]:
@@ -24,7 +23,7 @@ def forget(events: Iterable[Event], texts: Iterable[str]) -> Iterator[Event]:
             continue
         encoded = msgspec.json.encode(event).decode()
         clean = pattern.sub(REMOVED, encoded)
-        yield event if clean == encoded else _DECODER.decode(clean)
+        yield event if clean == encoded else EVENT_DECODER.decode(clean)
 
 
 def holder(texts: Iterable[str]) -> Callable[[str], bool]:
@@ -34,6 +33,8 @@ def holder(texts: Iterable[str]) -> Callable[[str], bool]:
 
 
 def _pattern(texts: Iterable[str]) -> re.Pattern[str] | None:
+    import json  # which no start needs
+
     ways = dict[str, None]()
     for text in texts:
         written = {text.strip(), inert(text.strip())} - {""}

@@ -65,7 +65,7 @@ _HEAD = msgspec.json.Decoder(_Head)
 _KNOWN = msgspec.json.Decoder(_Known)
 _RECORD = msgspec.json.Decoder(Record)
 _TAG = msgspec.json.Decoder(_Tag)
-_EVENT = msgspec.json.Decoder(KnownEvent)
+EVENT_DECODER = msgspec.json.Decoder(KnownEvent)  # milliseconds to make, so there is one
 
 
 class NewerFormatError(SessionError):
@@ -96,7 +96,7 @@ def event_json(event: Event) -> tuple[bytes, Event]:
         data = msgspec.json.encode(event)
     except ValueError:  # a lone surrogate, an endless number
         data = jsontext.encode(event)
-        event = _EVENT.decode(data)
+        event = EVENT_DECODER.decode(data)
     if not data.isascii():
         for char, escape in _BREAKS:
             data = data.replace(char, escape)
@@ -129,7 +129,7 @@ def decode_record(line: bytes) -> Record:
 
 def decode_event(raw: Raw) -> KnownEvent:
     """The event in `raw`. Raises msgspec.ValidationError for one this version does not know."""
-    event: KnownEvent = _EVENT.decode(raw)
+    event: KnownEvent = EVENT_DECODER.decode(raw)
     return event
 
 

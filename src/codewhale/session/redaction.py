@@ -20,7 +20,6 @@ from codewhale.protocol.events import (
     Event,
     FactProposed,
     HeaderPinned,
-    KnownEvent,
     Notice,
     SessionOpened,
     ShellOutput,
@@ -28,6 +27,7 @@ from codewhale.protocol.events import (
     TurnFinished,
     UnknownEvent,
 )
+from codewhale.session.records import EVENT_DECODER
 from codewhale.session.remains import Remains
 from codewhale.session.secretshapes import Shapes, is_key
 
@@ -49,7 +49,6 @@ class Redactor:
         self._names: dict[str, str] = {}
         self._shapes = shapes or bool(prefixes)
         self._hide = Shapes(shapes, prefixes).hide
-        self._decoder = msgspec.json.Decoder(KnownEvent)
         self._compile()
         self.learn(variables)
 
@@ -93,7 +92,7 @@ class Redactor:
         if clean == encoded:
             return event
         try:
-            decoded: Event = self._decoder.decode(clean)
+            decoded: Event = EVENT_DECODER.decode(clean)
         except msgspec.DecodeError:
             return self._one_by_one(encoded, outside)
         return decoded
@@ -101,11 +100,11 @@ class Redactor:
     def _one_by_one(self, encoded: str, outside: bool) -> Event:
         """The event with every value replaced but one that is also a word of its form (`assistant`, a field)."""
         encoded = self._hide(encoded) if outside else encoded
-        event: Event = self._decoder.decode(encoded)
+        event: Event = EVENT_DECODER.decode(encoded)
         for value, shown in self._json.items():
             with contextlib.suppress(msgspec.DecodeError):
                 clean = encoded.replace(value, shown)
-                event, encoded = self._decoder.decode(clean), clean
+                event, encoded = EVENT_DECODER.decode(clean), clean
         return event
 
 
