@@ -10,11 +10,14 @@ import pytest
 
 from codewhale.commands.files import MESSAGE_LIMIT
 from codewhale.permissions.markdown_files import FILE_LIMIT
-from codewhale.protocol.ops import CommandOutput, RunCommand, SessionStatus
+from codewhale.protocol.events import ModeChanged, ModelChanged, TurnFinished, TurnStarted
+from codewhale.protocol.ops import CommandOutput, RunCommand, SendMessage, SessionStatus
+from codewhale.protocol.stream import Finished, TextDelta
 from codewhale.protocol.views import CompleteCommand, ListCommands
 from codewhale.testing import Harness, collect, harness
 from support.patience import Moment
 from support.program import codewhale_program, scripted
+from support.scenes import DeltaProvider, scene, watching
 from support.tuiapp import scripted as on_screen
 
 DEPLOY = "---\ndescription: Deploy one service\nargument-hint: [service] [place]\n---\nDeploy $1 to $2 ($ARGUMENTS).\n"
@@ -170,6 +173,27 @@ async def test_mode_and_model_hold_for_that_turn_and_never_widen(home: Path, wor
         await asked(here, session, "/act")
         assert not (workspace / "made").exists()
         assert (await here.client.query(SessionStatus(session))).mode == "plan"
+
+
+async def test_a_message_that_waits_behind_one_has_the_mode_and_the_model_of_the_session(
+    home: Path, workspace: Path
+) -> None:
+    put(home / "commands", "look.md", "---\nmode: plan\nmodel: other\n---\nLook.")
+    gate = asyncio.Event()
+    answers = [[gate, TextDelta("Looked."), Finished("stop")], [TextDelta("Written."), Finished("stop")]]
+    async with scene(home, workspace, DeltaProvider(answers)) as here:
+        session = await here.open(mode="agent")
+        async with watching(here, session) as watch:
+            assert (await run(here, session, "/look")).turn
+            await here.client.submit(SendMessage(session, "Write it."))
+            gate.set()
+            await watch.until(TurnFinished, 2)
+    kept = (ModeChanged, ModelChanged, TurnStarted, TurnFinished)
+    assert [type(event) for event in watch.events if isinstance(event, kept)] == [
+        *(ModelChanged, ModeChanged, TurnStarted, TurnFinished),
+        *(ModeChanged, ModelChanged, TurnStarted, TurnFinished),
+    ]
+    assert [event.mode for event in watch.events if isinstance(event, ModeChanged)] == ["plan", "agent"]
 
 
 def test_exec_runs_one_and_tells_mistakes_on_stderr_with_2(tmp_path: Path) -> None:

@@ -32,7 +32,7 @@ class SessionControls:
         self._factory = factory
         self._remember = remember
         self._borrowed: dict[str, tuple[Mode, Mode, str, str]] = {}
-        engine.after_turn(self._give_back)
+        engine.at_end(self._give_back)
 
     def set_mode(self, session: str, mode: Mode) -> None:
         target = self._engine.idle(session)
@@ -56,8 +56,8 @@ class SessionControls:
     def _give_back(self, target: Session) -> None:
         if (borrowed := self._borrowed.pop(target.id, None)) is not None:
             mode, former, provider, model = borrowed
-            if target.state.mode is mode:
-                self.set_mode(target.id, former)
+            if target.state.mode is mode and mode is not former:
+                target.emit(ModeChanged(former, mode))
             with contextlib.suppress(ConfigError, SessionError):
                 self._ask(target, provider, model)
 

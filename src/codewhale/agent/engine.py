@@ -60,6 +60,7 @@ class Engine:
         self._closing: dict[str, asyncio.Future[None]] = {}
         self.direct = DirectCalls(self.session, catalog, runner)
         self._closers: list[Callable[[str], Awaitable[None]]] = [self.direct.end]
+        self._at_ends: list[Callable[[Session], None]] = []
         self._after_turns: list[Callable[[Session], None]] = []
 
     # ------------------------------------------------------------------ what is open
@@ -112,6 +113,10 @@ class Engine:
 
     def off_close(self, closer: Callable[[str], Awaitable[None]]) -> None:
         self._closers.remove(closer)
+
+    def at_end(self, hear: Callable[[Session], None]) -> None:
+        """Call `hear(session)` as the end of a turn is recorded: before anybody sees it, and before the next begins."""
+        self._at_ends.append(hear)
 
     def after_turn(self, hear: Callable[[Session], None]) -> None:
         """Call `hear(session)` whenever a turn has ended and none follows at once."""
@@ -282,6 +287,8 @@ class Engine:
         session = turn.session
         try:
             _record_end(turn, end)
+            for hear in self._at_ends:
+                hear(session)
             await session.barrier()
             turn.end()
             self._next(live)
