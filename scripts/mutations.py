@@ -1,7 +1,7 @@
 """Small faults and their repairs, as replacements in Python or JavaScript text.
 
 One table serves both directions: `faults` lists where an operator can break a text, `repairs` where the inverse
-of some operator could have mended one. Neither knows of the other's choice.
+of some operator could have repaired one. Neither knows of the other's choice.
 """
 
 import re

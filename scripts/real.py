@@ -1,4 +1,4 @@
-"""`make real`: break real open-source packages and let a scripted repairer mend them through the front door.
+"""`make real`: break real open-source packages and let a scripted repairer repair them through the front door.
 
 Each package is fetched by pip or npm at a pinned version with its own tests. A seed draws a fault that those tests
 catch; `codewhale exec --yolo` then works against a policy that sees tool results only. Bound: 8 of 10 repaired per
@@ -59,12 +59,12 @@ PACKAGES = (
 
 
 class Outcome(NamedTuple):
-    """One seed's end: what was broken, whether it was mended, how many repairs were tried."""
+    """One seed's end: what was broken, whether it was repaired, how many repairs were tried."""
 
     package: str
     seed: int
     fault: str
-    mended: bool
+    repaired: bool
     attempts: int
     requests: int
     seconds: float
@@ -195,15 +195,15 @@ def one(package: Package, unpacked: Path, seed: int, limits: Limits) -> Outcome:
     begun = time.monotonic()
     repairer, requests = repair(package, tree, folder / "home", limits)
     seconds = time.monotonic() - begun
-    mended = bool(tests_pass(package, tree)) and not any(is_test(path) for path in changed(tree))
+    repaired = bool(tests_pass(package, tree)) and not any(is_test(path) for path in changed(tree))
     return Outcome(
-        package.name, seed, f"{site.operator} {name}:{line}", mended, repairer.attempts, requests, round(seconds, 1)
+        package.name, seed, f"{site.operator} {name}:{line}", repaired, repairer.attempts, requests, round(seconds, 1)
     )
 
 
 def show(outcome: Outcome, note: str = "") -> None:
     """One line about an outcome."""
-    word = "mended" if outcome.mended else "not mended"
+    word = "repaired" if outcome.repaired else "not repaired"
     print(
         f"  {outcome.package:14} seed {outcome.seed:<6} {word:10} after {outcome.attempts:3} repairs, "
         f"{outcome.requests:4} requests, {outcome.seconds:6.1f} s   {outcome.fault}{note}",
@@ -223,14 +223,14 @@ def judge(package: Package, first: int, seeds: int, limits: Limits) -> dict[str,
         show(outcomes[-1])
     bound = one(package, unpacked, first, limits._replace(edits=False, attempts=10))
     show(bound, "   (edit_file switched off)")
-    mended = sum(outcome.mended for outcome in outcomes)
+    repaired = sum(outcome.repaired for outcome in outcomes)
     return {
         "package": f"{package.name} {package.version}",
-        "mended": mended,
+        "repaired": repaired,
         "seeds": seeds,
-        "mended_without_edits": bound.mended,
+        "repaired_without_edits": bound.repaired,
         "seconds": round(sum(outcome.seconds for outcome in outcomes), 1),
-        "ok": mended >= WANTED * seeds and not bound.mended,
+        "ok": repaired >= WANTED * seeds and not bound.repaired,
     }
 
 
@@ -252,7 +252,7 @@ def main() -> int:
     ]
     for row in rows:
         state = "ok" if row["ok"] else "BELOW ITS BOUND"
-        print(f"{row['package']:22} {row['mended']}/{row['seeds']} mended, {row['seconds']} s: {state}")
+        print(f"{row['package']:22} {row['repaired']}/{row['seeds']} repaired, {row['seconds']} s: {state}")
     if asked.json:
         print(json.dumps({"first": first, "packages": rows}))
     return 0 if all(row["ok"] for row in rows) else 1

@@ -1,4 +1,4 @@
-"""A scripted repairer: finds a fault from test output and mends it, seeing tool results and nothing else.
+"""A scripted repairer: finds a fault from test output and repairs it, seeing tool results and nothing else.
 
 It runs the tests, takes file and line from the traceback or the names from the failing line, finds definitions
 with grep_files, asks once which lines the failing test runs, then tries inverse repairs one at a time.
@@ -59,11 +59,11 @@ class Repairer:
             if self.attempts >= self._limits.attempts:
                 break
             self.attempts += 1
-            mended = yield from self._try(path, site, failing)
-            if mended:
-                yield Turn(f"Mended {path}: the tests pass.")
+            repaired = yield from self._try(path, site, failing)
+            if repaired:
+                yield Turn(f"Repaired {path}: the tests pass.")
                 return
-        yield Turn(f"I could not mend it in {self.attempts} attempts.")
+        yield Turn(f"I could not repair it in {self.attempts} attempts.")
 
     def _reads_well(self, path: str, site: Site) -> bool:
         """Whether the file would still be a program; told without a run for Python alone."""

@@ -1,6 +1,6 @@
-"""`make weak-model`: what mending calls is worth to a model that errs. The same weak model does the same tasks through
-the real engine with mending on, for names only, and off; every error rate has its source in frail/rates.json. Exit 1
-where mending does not raise the share of tasks finished, or leaves a file as nobody meant it."""
+"""`make weak-model`: what repairs are worth to a model that errs. The same weak model does the same tasks through the
+real engine with repair on, for names only, and off; every error rate has its source in frail/rates.json. Exit 1
+where repair does not raise the share of tasks finished, or leaves a file as nobody meant it."""
 
 import argparse
 import asyncio
@@ -150,7 +150,7 @@ def summary(outcomes: list[Outcome]) -> dict[str, Any]:
 
 
 def main() -> int:
-    """0 when mending pays and does no harm."""
+    """0 when repairing pays and does no harm."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--times", type=float, default=1.0, help="every error so many times as frequent (0 to 2.5)")
@@ -173,8 +173,8 @@ def main() -> int:
             said = "   ".join(
                 f"{key} {row[key][0]:,.1f} ± {row[key][1]:,.1f}" for key in ("finished", "turns", "tokens")
             )
-            print(f"  mending {extent:<6} {said}   strange files {row['strange']}")
-        print(f"  gained by mending: {told['gain'][0]:.1f} ± {told['gain'][1]:.1f} tasks in a hundred")
+            print(f"  repairing {extent:<6} {said}   strange files {row['strange']}")
+        print(f"  gained by repairing: {told['gain'][0]:.1f} ± {told['gain'][1]:.1f} tasks in a hundred")
     pays = told["gain"][0] - told["gain"][1] > 0
     return 0 if pays and told["full"]["strange"] == 0 else 1
 

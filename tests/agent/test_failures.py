@@ -79,7 +79,7 @@ async def test_a_short_conversation_that_was_compacted_in_vain_is_no_measure_of_
     assert not [event for event in only(events, Notice) if event.code == "window_too_small"]
 
 
-async def test_a_refused_key_is_told_with_the_way_to_mend_it(home: Path, workspace: Path) -> None:
+async def test_a_refused_key_is_told_with_the_way_to_repair_it(home: Path, workspace: Path) -> None:
     reply = Reply([answer(401, b'{"error":{"message":"Incorrect API key provided"}}')])
     async with wired(home, workspace, [reply]) as agent:
         _, result = await agent.turn("Hi")

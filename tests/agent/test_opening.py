@@ -44,7 +44,7 @@ async def test_a_resume_keeps_head_and_lists(home: Path, workspace: Path) -> Non
         assert session.state.lists == {"checklist": ({"id": 1},)}
 
 
-async def test_a_torn_log_is_mended_and_the_person_is_told(home: Path, workspace: Path) -> None:
+async def test_a_torn_log_is_repaired_and_the_person_is_told(home: Path, workspace: Path) -> None:
     async with staged(home, workspace) as stage:
         name = await left_behind(stage)
         with open(home / "sessions" / name / "log.jsonl", "ab") as file:

@@ -139,7 +139,7 @@ def test_a_broken_file_is_not_touched(tmp_path: Path) -> None:
     assert Path(config_file(place)).read_text() == "provider = "
 
 
-def test_a_wrong_value_elsewhere_does_not_keep_one_from_mending(tmp_path: Path) -> None:
+def test_a_wrong_value_elsewhere_does_not_keep_one_from_repairing(tmp_path: Path) -> None:
     place = home(tmp_path, 'provider = 3\n[places.x]\nwindow = "bad"\n')
     set_value(place, "provider", "ok", Shape)
     set_value(place, "places.x.window", "5", Shape)

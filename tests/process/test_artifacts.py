@@ -65,7 +65,7 @@ def test_find_by_prefix(tmp_path: Path) -> None:
     assert [store.find(prefix) for prefix in ("", "a", "zz", "../", "0" * 65)] == [[]] * 5
 
 
-def test_damage_is_not_handed_out_and_is_mended_by_the_next_put(store: ArtifactStore) -> None:
+def test_damage_is_not_handed_out_and_is_repaired_by_the_next_put(store: ArtifactStore) -> None:
     sha = store.put(b"hello")
     Path(store.path(sha)).write_bytes(b"hell")
     with pytest.raises(KeyError, match="damaged"):

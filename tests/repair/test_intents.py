@@ -324,7 +324,7 @@ def test_what_a_model_declares_in_one_word_is_done(verb: str, given: object, too
     assert (found.error, found.name) == (None, tool)
 
 
-def test_damage_and_spelling_are_mended_before() -> None:
+def test_damage_and_spelling_are_repaired_before() -> None:
     found = verdict("functions.ShellRun:0", '{"arguments": {"command": "ls", "background": "true",}}')
     assert (found.name, found.arguments) == ("exec_shell", {"command": "ls", "background": True})
     assert {"N4", "I1", "P1", "A1", "A9"} <= set(found.repairs) and found.error is None

@@ -161,7 +161,7 @@ def test_names_that_mean_nothing(name: str) -> None:
     assert "read_file" in verdict.error.message and verdict.spec is None
 
 
-def test_a_remark_in_a_structure_that_was_mended_is_a_choice() -> None:
+def test_a_remark_in_a_structure_that_was_repaired_is_a_choice() -> None:
     raw = '{"plan": {"step": "One", "status": "pending", "explanation": "why"}'
     assert judged("update_plan", raw).error is not None
 

@@ -1,4 +1,4 @@
-"""What argument strings say: valid JSON as it is, damage mended by its kind, and what cannot be told refused."""
+"""What argument strings say: valid JSON as it is, damage repaired by its kind, and what cannot be told refused."""
 
 import json
 from typing import Any
@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from codewhale.repair.payload import Unreadable, read
 from support.suites import suites
 
-# What came, what it says, the codes of what was mended.
+# What came, what it says, the codes of what was repaired.
 LOSSLESS: list[tuple[str, Any, str]] = [
     ('{"a": 1, }', {"a": 1}, "P1"),
     ('{"a": [1, 2,],}', {"a": [1, 2]}, "P1"),

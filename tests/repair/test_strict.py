@@ -1,4 +1,4 @@
-"""Calls where mending is off, or goes no further than names."""
+"""Calls where repairing is off, or goes no further than names."""
 
 import pytest
 

@@ -108,7 +108,7 @@ async def test_open_intent_is_told_both_calls_and_runs_none(tmp_path: Path) -> N
 
 
 @pytest.mark.parametrize(("extent", "ran"), [("full", [True, True]), ("names", [True, False]), ("off", [False, False])])
-async def test_extent_of_mending_is_configured(extent: str, ran: list[bool], tmp_path: Path) -> None:
+async def test_extent_of_repairing_is_configured(extent: str, ran: list[bool], tmp_path: Path) -> None:
     calls: list[Call] = [("ReadFile", {"path": "store.py"}), ("read_file", '{"path": "store.py",}')]
     events, _ = await played(tmp_path, calls, repair=extent)
     assert [result.ok for result in results(events)] == ran

@@ -146,11 +146,11 @@ async def test_a_tool_registered_while_a_turn_runs_is_found_repaired_called_and_
     (known,) = only(events, ToolActivated)
     assert known.spec is not None
     assert (known.spec.parameters, known.spec.source, known.spec.version) == (PARAMETERS, "weather", "1")
-    found, mended, *refusals, whole = results(events)
+    found, repaired, *refusals, whole = results(events)
     assert [row["tool_name"] for row in json.loads(found.content)["tool_references"]] == [NAME]
-    assert mended.ok and whole.ok, mended.content
+    assert repaired.ok and whole.ok, repaired.content
     assert calls == [RIGHT, RIGHT]
-    assert mended.origin is whole.origin is Origin.MCP
+    assert repaired.origin is whole.origin is Origin.MCP
     said = [
         "`unit` must be the string 'metric'; got the string 'imperial'",
         "`when.kind` must be one of wind, rain; got the string 'snow'",

@@ -1,4 +1,4 @@
-"""Faults and repairs come from one table: what an operator breaks, some inverse mends."""
+"""Faults and repairs come from one table: what an operator breaks, some inverse repairs."""
 
 import random
 import sys
@@ -60,7 +60,7 @@ def test_there_are_twenty_operators_and_more() -> None:
     assert len(OPERATORS["python"]) >= 20 and len(OPERATORS["javascript"]) >= 20
 
 
-def test_a_real_file_is_broken_and_mended(tmp_path: Path) -> None:
+def test_a_real_file_is_broken_and_repaired(tmp_path: Path) -> None:
     text = (ROOT / "scripts" / "docs.py").read_text()
     chance = random.Random(7)
     for site in chance.sample([site for site in faults(text, "python") if site.operator != "return_removed"], 12):

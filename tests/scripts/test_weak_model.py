@@ -60,11 +60,11 @@ def spoilt(code: str) -> dict[str, object]:
 
 
 @pytest.mark.parametrize("code", ["P1", "P3", "A3", "A9", "N1", "N4", "T1", "T2"])
-def test_error_that_can_be_mended_costs_nothing_where_it_is(code: str) -> None:
+def test_error_that_can_be_repaired_costs_nothing_where_it_is(code: str) -> None:
     task = next(task for task in TASKS if task["id"] == "checklist")
-    mended, plain = (asyncio.run(play(task, spoilt(code), extent, 1)) for extent in ("full", "off"))
-    assert (mended.finished, mended.turns, mended.strange) == (True, 4, 0)
-    assert mended.damaged >= 2 and not plain.finished and plain.strange == 0
+    repaired, plain = (asyncio.run(play(task, spoilt(code), extent, 1)) for extent in ("full", "off"))
+    assert (repaired.finished, repaired.turns, repaired.strange) == (True, 4, 0)
+    assert repaired.damaged >= 2 and not plain.finished and plain.strange == 0
 
 
 def test_same_seed_gives_the_same_session() -> None:

@@ -247,7 +247,7 @@ def test_where_even_the_cut_fails_the_next_append_cuts_first(tmp_path: Path) -> 
     for _ in range(2):
         with pytest.raises(SessionError):
             log.append([said("refused")])
-    ops.mended = True
+    ops.repaired = True
     log.append([said("accepted")])
     again = reopen(log)
     assert (again.seq, again.damage.cut_bytes, again.damage.skipped_lines) == (3, 0, 0)
@@ -255,12 +255,12 @@ def test_where_even_the_cut_fails_the_next_append_cuts_first(tmp_path: Path) -> 
 
 
 class NoTruncate(FailingOps):
-    """Cannot truncate either, until it is mended."""
+    """Cannot truncate either, until it is repaired."""
 
-    mended = False
+    repaired = False
 
     def truncate(self, fd: int, size: int) -> None:
-        if not self.mended:
+        if not self.repaired:
             raise OSError(errno.EIO, "no")
         super().truncate(fd, size)
 

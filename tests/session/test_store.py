@@ -228,11 +228,11 @@ def test_killed_at_a_point_everything_acknowledged_is_there(tmp_path: Path, fail
         assert all(row.state == "idle" for row in store.summaries())
 
 
-def test_killed_while_mending_the_next_one_mends(tmp_path: Path) -> None:
+def test_killed_while_repairing_the_next_one_repairs(tmp_path: Path) -> None:
     log = new_log(tmp_path, 5)
     log.close()
     whole = Path(log.path).read_bytes()
-    for point in ("log.mend.before", "log.mend.after"):
+    for point in ("log.repair.before", "log.repair.after"):
         Path(log.path).write_bytes(whole + b"torn")
         process = child(RUN, tmp_path, log.session, failpoints=f"{point}=kill@1")
         process.communicate(timeout=HANG)

@@ -1,7 +1,8 @@
 """Damage to tool calls, by kind: what models do to the argument string (P) and to the arguments (A).
 
-Knows nothing of how calls are mended. Every operator says what may become of what it makes: `exact`, the very call must
-come back; `refuse`, it must not run; `choice`, a reading has to be chosen: it may come back where the tool only reads.
+Knows nothing of how calls are repaired. Every operator says what may become of what it makes: `exact`, the very call
+must come back; `refuse`, it must not run; `choice`, a reading has to be chosen: it may come back where the tool only
+reads.
 """
 
 import json

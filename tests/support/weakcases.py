@@ -97,7 +97,7 @@ class Script:
         self._case = case
         self._workspace = workspace
         self.at_second: Tree | None = None
-        self.mended = False
+        self.repaired = False
 
     def __call__(self, messages: list[Message], number: int) -> Say:
         """What is said to request `number`."""
@@ -107,7 +107,7 @@ class Script:
         if self.at_second is None:
             self.at_second = tree(self._workspace)
             if case.right and not _holds(case.truth, self.at_second, _results(messages)):
-                self.mended = True
+                self.repaired = True
                 return {"calls": [{**call, "arguments": json.dumps(call["arguments"])} for call in case.right]}
         return {"text": DONE}
 
@@ -250,7 +250,7 @@ def _outcome(case: Case, script: Script, seat: Seat, done: Ran, end: Tree, told:
     if case.label == "left_alone":
         return "left_alone" if done.code == 0 and len(asked) == 1 else "crashed_or_stalled"
     second = asked[1] if len(asked) > 1 else []
-    if second and not script.mended and case.truth and done.code == 0:
+    if second and not script.repaired and case.truth and done.code == 0:
         return "executed_right"
     if first != _expected(case.meanwhile.get("files", {})):
         return "executed_wrong"

@@ -56,7 +56,7 @@ class SessionLog:
             self.damage: LogDamage = self._index.damage
             self._fd = ops.open(self.path, os.O_WRONLY | os.O_APPEND | (os.O_CREAT | os.O_EXCL if create else 0))
             self._end = self._index.end
-            self._mend()
+            self._repair()
         except BaseException as error:
             self._abandon()
             if isinstance(error, OSError):
@@ -235,12 +235,12 @@ class SessionLog:
         """The same with events left as bytes, for those who want few of them."""
         return (records.decode_record(line) for line in _lines(self.path, self._index, from_seq))
 
-    def _mend(self) -> None:
+    def _repair(self) -> None:
         if self.damage.cut_bytes:
-            failpoints.hit("log.mend.before")
+            failpoints.hit("log.repair.before")
             _set_aside(self.path, self._index, self._ops)
             self._ops.truncate(self._fd, self._end)
-            failpoints.hit("log.mend.after")
+            failpoints.hit("log.repair.after")
         if self._index.unended:
             write_all(self._ops, self._fd, b"\n")
             self._end += 1

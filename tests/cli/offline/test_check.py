@@ -64,7 +64,7 @@ def test_arguments_as_an_object(ours: Checker) -> None:
     assert (answer["outcome"], answer["arguments"]) == ("run", {"path": "a"})
 
 
-def test_a_call_that_was_mended(ours: Checker) -> None:
+def test_a_call_that_was_repaired(ours: Checker) -> None:
     answer = told(ours, id=1, name="read-file", arguments="{'path': 'a',}")
     assert (answer["outcome"], answer["name"], answer["arguments"]) == ("run", "read_file", {"path": "a"})
     assert answer["repairs"] == ["N1", "P3", "P1"] and not answer["lossy"]

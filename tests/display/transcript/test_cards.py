@@ -77,7 +77,7 @@ def test_a_result_without_a_display_is_there_when_opened() -> None:
     assert drawn(card, opened=True) == ["● Called  tool a.py", "  │ one", "  │ two"]
 
 
-def test_mended_calls_say_so() -> None:
+def test_repaired_calls_say_so() -> None:
     card = done(repairs=("R3", "R7"), lossy=True)
     assert drawn(card)[0] == "● Called  tool a.py  call repaired by a guess; check it"
     assert drawn(card, opened=True)[-1] == "  repaired: R3 R7"

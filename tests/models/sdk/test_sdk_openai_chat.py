@@ -16,7 +16,7 @@ from support.sdk import accept, answers, bodies, last, serving
 
 CASES = [pytest.param(case, id=case.name) for case in cases("openai-chat")]
 KNOWN = [name for name, row in load_known().providers.items() if row.dialect == "openai-chat"]
-# What these endpoints send in a way of their own: the SDK's parser would make other calls of it, and ours mends it.
+# What these endpoints send in a way of their own: the SDK's parser would make other calls of it, and ours repairs it.
 MENDED = frozenset({"chat_damage", "chat_ollama", "chat_vllm"})
 
 

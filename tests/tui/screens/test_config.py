@@ -53,7 +53,7 @@ async def test_a_value_is_changed() -> None:
         assert not stage.screen.editing and stage.host.focused.id == "sought"
 
 
-async def test_a_refused_value_says_why_and_stays_to_be_mended() -> None:
+async def test_a_refused_value_says_why_and_stays_to_be_repaired() -> None:
     wrong = ConfigError("effort is 'strong'; choose low or high")
     async with opened("config", {GetSettings: ROWS, ChangeSetting: wrong}) as stage:
         await stage.type("effort")

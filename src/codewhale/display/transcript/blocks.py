@@ -256,7 +256,9 @@ def _opened(event: SessionOpened) -> NoteBlock:
 
 def _resumed(event: SessionResumed) -> NoteBlock:
     if event.cut_bytes or event.skipped_lines:
-        return NoteBlock(key="mended", values={"bytes": event.cut_bytes, "lines": event.skipped_lines}, level="warning")
+        return NoteBlock(
+            key="repaired", values={"bytes": event.cut_bytes, "lines": event.skipped_lines}, level="warning"
+        )
     return NoteBlock(key="resumed")
 
 

@@ -135,7 +135,7 @@ def parsed(line: bytes) -> JSONRPCMessage | None:
         pass
     try:
         found = json.loads(line.decode("utf-8", "replace"))
-        mended = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
-        return jsonrpc_message_adapter.validate_json(mended, by_name=False)
+        repaired = json.dumps(found, ensure_ascii=False).encode("utf-8", "replace")
+        return jsonrpc_message_adapter.validate_json(repaired, by_name=False)
     except (ValueError, RecursionError):
         return None
