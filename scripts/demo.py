@@ -57,7 +57,7 @@ SCRIPT: list[dict[str, Any]] = [
     },
     {"text": "Now the tests again.", "calls": [{"name": "run_tests", "arguments": {}}]},
     {"text": "And the change as a whole.", "calls": [{"name": "git_diff", "arguments": {}}]},
-    {"text": "Mended: `total` added the discount where it should take it off. Both tests pass."},
+    {"text": "Fixed: `total` added the discount where it should take it off. Both tests pass."},
 ]
 
 

@@ -23,9 +23,8 @@ from codewhale.protocol.tasks import AddTask, GetTask, ListTasks
 from support.patience import HANG
 from support.program import codewhale_program, environment
 from support.repos import make_repo, write
-from support.taskserver import TaskServer, call, serving
+from support.taskserver import LEASE, TaskServer, add_task, call, serving, shown_task
 
-LEASE = "[tasks]\nlease_seconds = 600.0\n"  # whoever is only slow keeps it; `expire` lets its time pass
 TURNS = {
     "Build": [call("write_file", path="built.txt", content="once\n"), {"text": "Built it."}],
     "Sleep": [call("write_file", path="slept.txt", content="once\n"), {"text": "never", "hold": "sleep"}],
@@ -60,22 +59,9 @@ def run(place: Path, *arguments: str) -> "subprocess.CompletedProcess[str]":
     return codewhale_program(place, *arguments, cwd=place / "work")
 
 
-def add(place: Path, line: str) -> str:
-    done = run(place, "exec", "--auto", f"/task add {line}")
-    assert done.returncode == 0 and "is queued" in done.stdout, done.stderr
-    return done.stdout.split()[0]
-
-
-def shown(place: Path, task: str) -> dict[str, Any]:
-    done = run(place, "tasks", "show", task, "--json")
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
 def until(place: Path, task: str, status: str) -> dict[str, Any]:
     ends = time.monotonic() + HANG
-    while (found := shown(place, task))["task"]["status"] != status:
+    while (found := shown_task(place, task))["task"]["status"] != status:
         assert time.monotonic() < ends, found
         time.sleep(0.2)
     return found
@@ -94,13 +80,13 @@ def worker(place: Path, *arguments: str, env: dict[str, str] | None = None) -> "
 
 
 def test_what_is_queued_is_run_by_whoever_works(place: Path) -> None:
-    task = add(place, "--auto Build it")
+    task = add_task(place, "--auto Build it")
     listed = json.loads(run(place, "tasks", "list", "--json").stdout)
     assert [one["status"] for one in listed["tasks"]] == ["queued"] and "codewhale work" in listed["notice"]
     assert "nobody works" in run(place, "doctor", "--offline").stdout
     done = run(place, "work", "--once", "--workers", "1")
     assert done.returncode == 0 and f"{task} begins" in done.stderr and f"{task} is over" in done.stderr
-    found = shown(place, task[:9])
+    found = shown_task(place, task[:9])
     assert (found["task"]["status"], found["task"]["result"]) == ("completed", "Built it.")
     assert (place / "work/built.txt").read_text() == "once\n"
     assert "Built it." in run(place, "tasks", "show", task).stdout
@@ -114,9 +100,9 @@ def test_what_is_queued_is_run_by_whoever_works(place: Path) -> None:
 
 def test_the_receipt_and_the_artifacts_of_a_task(place: Path) -> None:
     (place / "work/a.txt").write_text("one\n")
-    task = add(place, "--auto Prove it")
+    task = add_task(place, "--auto Prove it")
     assert run(place, "work", "--once").returncode == 0
-    found = shown(place, task)
+    found = shown_task(place, task)
     (gate,), receipt = found["gates"], found["receipt"]
     assert (gate["task_id"], gate["status"], receipt["verified"]) == (task, "passed", [gate["id"]])
     assert receipt["claimed"] == ["All is green."]
@@ -125,16 +111,18 @@ def test_the_receipt_and_the_artifacts_of_a_task(place: Path) -> None:
     wrong = run(place, "tasks", "artifact", task, "../x")
     assert wrong.returncode == 2 and f"{gate['id']}.log" in wrong.stderr
     (place / "work/a.txt").write_text("onE\n")
-    assert shown(place, task)["receipt"]["gates"] == [{"gate": gate["id"], "status": "passed", "standing": "stale"}]
+    assert shown_task(place, task)["receipt"]["gates"] == [
+        {"gate": gate["id"], "status": "passed", "standing": "stale"}
+    ]
     assert "stale: files were changed since" in run(place, "tasks", "show", task).stdout
 
 
 def test_the_attempt_of_a_task_is_its_artifact(place: Path) -> None:
     make_repo(place / "work", {"a.txt": "one\n"})
     write(place / "work", {"a.txt": "one\ntwo\n", "new.txt": "new\n"})
-    task = add(place, "--auto Try it")
+    task = add_task(place, "--auto Try it")
     assert run(place, "work", "--once").returncode == 0
-    found = shown(place, task)
+    found = shown_task(place, task)
     (attempt,), (artifact,) = found["attempts"], found["artifacts"]
     assert (attempt["task_id"], attempt["changed_files"]) == (task, ["a.txt", "new.txt"])
     printed = run(place, "tasks", "artifact", task, f"{attempt['id']}.patch").stdout
@@ -143,7 +131,7 @@ def test_the_attempt_of_a_task_is_its_artifact(place: Path) -> None:
 
 
 def test_a_killed_worker_leaves_its_task_to_a_person_or_to_the_next(place: Path, server: TaskServer) -> None:
-    waits, goes_on = add(place, "Sleep well"), add(place, "--auto --on-death-resume Last long")
+    waits, goes_on = add_task(place, "Sleep well"), add_task(place, "--auto --on-death-resume Last long")
     killed = worker(place)
     ends = time.monotonic() + HANG
     while min(server._played.get(name, 0) for name in ("Sleep", "Last")) < 2:  # the calls of both have ended
@@ -157,11 +145,11 @@ def test_a_killed_worker_leaves_its_task_to_a_person_or_to_the_next(place: Path,
     try:
         found = until(place, goes_on, "completed")["task"]
         assert found["attempt"] >= 2 and found["result"] == "Done."
-        assert shown(place, waits)["task"]["status"] == "interrupted"
+        assert shown_task(place, waits)["task"]["status"] == "interrupted"
         assert json.loads(run(place, "tasks", "list", "--json").stdout)["notice"] == ""
         assert run(place, "tasks", "resume", waits).returncode == 0
         assert until(place, waits, "completed")["task"]["attempt"] >= 2
-        assert add(place, "Build again")
+        assert add_task(place, "Build again")
     finally:
         other.send_signal(signal.SIGTERM)
         said = other.communicate(timeout=HANG)[1]
@@ -169,7 +157,7 @@ def test_a_killed_worker_leaves_its_task_to_a_person_or_to_the_next(place: Path,
 
 
 def test_a_worker_that_slept_through_its_lease_writes_nothing_more(place: Path, server: TaskServer) -> None:
-    task = add(place, "--auto --on-death-resume Stop here")
+    task = add_task(place, "--auto --on-death-resume Stop here")
     stopped = worker(place)
     try:
         wait_for(lambda: server._played.get("Stop") == 2)
@@ -178,13 +166,13 @@ def test_a_worker_that_slept_through_its_lease_writes_nothing_more(place: Path, 
         other = worker(place, "--once")
         said = other.communicate(timeout=HANG)[1]
         assert other.returncode == 0 and f"{task} is over" in said
-        before = shown(place, task)
+        before = shown_task(place, task)
         assert before["task"]["status"] == "completed" and before["task"]["attempt"] >= 2
         stopped.send_signal(signal.SIGCONT)
         server.go_on("stop")  # it is answered with a call that would write
         stopped.send_signal(signal.SIGTERM)
         assert stopped.wait(HANG) == 0
-        assert shown(place, task)["task"] == before["task"]
+        assert shown_task(place, task)["task"] == before["task"]
         assert not (place / "work/late.txt").exists()
     finally:
         stopped.kill()
@@ -212,7 +200,7 @@ async def test_an_open_interface_works_at_tasks(place: Path) -> None:
 
 
 def test_a_task_whose_words_were_lost_with_its_first_turn_hears_them_again(place: Path, server: TaskServer) -> None:
-    task = add(place, "--auto --on-death-resume Hear it")
+    task = add_task(place, "--auto --on-death-resume Hear it")
     died = worker(place, "--once", env={VARIABLE: "log.append.mid=kill@3"})
     died.communicate(timeout=HANG)
     (log,) = (path for path in (place / "state/sessions").rglob("log.jsonl") if task in path.read_text())
@@ -220,5 +208,5 @@ def test_a_task_whose_words_were_lost_with_its_first_turn_hears_them_again(place
     assert died.returncode == -signal.SIGKILL and whole[-1] == "turn_started"
     expire(place)
     assert run(place, "work", "--once").returncode == 0
-    found = shown(place, task)["task"]
+    found = shown_task(place, task)["task"]
     assert (found["status"], found["result"], found["attempt"]) == ("completed", "Heard it.", 2)

@@ -11,15 +11,15 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from support.patience import HANG
 from support.program import codewhale_program, environment
 from support.running import commands
-from support.taskserver import TaskServer, call, serving
+from support.taskserver import LEASE, TaskServer, add_task, call, serving, shown_task
 
-LEASE = "[tasks]\nlease_seconds = 600.0\n"
 EVIL = "\x1b]0;owned\x07\x1b[2J\u202egnp\x9b31m"
 TURNS = {
     "Write": [call("write_file", path="out.txt", content="once\n"), {"text": f"Wrote it {EVIL}"}],
@@ -48,17 +48,8 @@ def run(place: Path, *arguments: str, cwd: Path | None = None) -> "subprocess.Co
     return codewhale_program(place, *arguments, cwd=cwd or place)
 
 
-def add(place: Path, line: str) -> str:
-    done = run(place, "exec", "--auto", f"/task add {line}", cwd=place / "work")
-    assert done.returncode == 0 and "is queued" in done.stdout, done.stderr
-    return done.stdout.split()[0]
-
-
-def state(place: Path, task: str) -> "dict[str, object]":
-    done = run(place, "tasks", "show", task, "--json")
-    assert done.returncode == 0, done.stderr
-    found: dict[str, object] = json.loads(done.stdout)["task"]
-    return found
+def state(place: Path, task: str) -> Any:
+    return shown_task(place, task)["task"]
 
 
 def sql(place: Path, statement: str, *values: object) -> None:
@@ -74,7 +65,7 @@ def worked(place: Path) -> str:
 
 @pytest.mark.parametrize("how", ["deleted", "renamed", "linked", "file"])
 def test_a_folder_that_is_another_by_then_is_not_worked_in(place: Path, how: str) -> None:
-    task = add(place, "--auto Write it")
+    task = add_task(place, "--auto Write it")
     work, other = place / "work", place / "private"
     other.mkdir()
     work.rename(place / "moved")
@@ -91,7 +82,7 @@ def test_a_folder_that_is_another_by_then_is_not_worked_in(place: Path, how: str
 
 
 def test_a_provider_that_is_gone_fails_one_task_and_no_worker(place: Path, server: TaskServer) -> None:
-    task = add(place, "--auto Write it")
+    task = add_task(place, "--auto Write it")
     config = place / "state/config.toml"
     kept = config.read_text()
     config.write_text(LEASE)
@@ -105,7 +96,7 @@ def test_a_provider_that_is_gone_fails_one_task_and_no_worker(place: Path, serve
 
 
 def test_nothing_that_a_task_is_called_or_says_reaches_the_terminal(place: Path) -> None:
-    task = add(place, f"--auto Write {EVIL} it")
+    task = add_task(place, f"--auto Write {EVIL} it")
     worked(place)
     lines = (
         ("tasks", "list"), ("tasks", "show", task), ("tasks", "list", "--json"), ("exec", f"/task show {task}"),
@@ -119,7 +110,7 @@ def test_nothing_that_a_task_is_called_or_says_reaches_the_terminal(place: Path)
 
 
 def test_the_end_of_a_pipe_ends_a_list_quietly(place: Path) -> None:
-    add(place, "Write it")
+    add_task(place, "Write it")
     reader, writer = os.pipe()
     os.close(reader)
     command = [sys.executable, "-m", "codewhale", "tasks", "list"]
@@ -151,7 +142,7 @@ def until(worker: "subprocess.Popen[str]", holds: Callable[[], object]) -> None:
 
 
 def test_a_worker_that_is_told_to_end_ends_its_gate_and_leaves_the_task_to_go_on(place: Path) -> None:
-    task = add(place, "--auto Gate it")
+    task = add_task(place, "--auto Gate it")
     with working(place) as worker:
         until(worker, (place / "work/begun").exists)
     assert commands("sleep", "6047") == []
@@ -161,18 +152,18 @@ def test_a_worker_that_is_told_to_end_ends_its_gate_and_leaves_the_task_to_go_on
 
 
 def test_a_worker_whose_journal_is_deleted_goes_on_with_the_new_one(place: Path) -> None:
-    first = add(place, "--auto Write it")
+    first = add_task(place, "--auto Write it")
     with working(place) as worker:
         until(worker, (place / "work/out.txt").exists)
         until(worker, lambda: state(place, first)["status"] == "completed")
         shutil.rmtree(place / "state/journal")
-        task = add(place, "--auto Another")
+        task = add_task(place, "--auto Another")
         until(worker, lambda: state(place, task)["status"] == "completed")
     assert state(place, first)["status"] == "completed"  # found again by its session
 
 
 def test_half_a_character_is_no_end_of_a_task(place: Path) -> None:
-    task = add(place, "--auto Write \udcff it")
+    task = add_task(place, "--auto Write \udcff it")
     worked(place)
     assert state(place, task)["status"] == "completed"
 
@@ -187,7 +178,7 @@ def test_what_is_mistyped_is_no_task_and_no_default(place: Path) -> None:
 
 
 def test_a_lease_of_a_clock_that_was_set_back_holds_nobody_up(place: Path) -> None:
-    task = add(place, "--auto --on-death-resume Write it")
+    task = add_task(place, "--auto --on-death-resume Write it")
     late = time.time() + 86_400
     sql(place, "UPDATE runs SET state = 'running', owner = 'gone:1:2', fence = 1, attempt = 1, expires = ?", late)
     sql(place, "INSERT INTO workers VALUES ('gone:1:2', 0, ?, '{}')", late)
@@ -198,7 +189,7 @@ def test_a_lease_of_a_clock_that_was_set_back_holds_nobody_up(place: Path) -> No
 
 
 def test_a_task_whose_processes_all_die_waits_for_a_person(place: Path) -> None:
-    task = add(place, "--auto --on-death-resume Write it")
+    task = add_task(place, "--auto --on-death-resume Write it")
     for dead, wanted in ((9, "queued"), (10, "interrupted"), (11, "queued")):
         sql(place, "UPDATE runs SET state = 'running', owner = 'gone:1:2', attempt = ?, expires = 0", dead)
         found = state(place, task)
@@ -208,7 +199,7 @@ def test_a_task_whose_processes_all_die_waits_for_a_person(place: Path) -> None:
 
 
 def test_a_schedule_that_cannot_be_read_keeps_no_task_and_no_other_schedule_back(place: Path) -> None:
-    task = add(place, "--auto Write it")
+    task = add_task(place, "--auto Write it")
     for name, data in (("auto_00000001", "{bad"), ("auto_00000002", '{"name": 7}')):
         sql(place, "INSERT INTO schedules VALUES (?, 'automation', ?, 1.0, 1, 1.0)", name, data)
     worked(place)

@@ -12,9 +12,11 @@ from typing import Any
 
 from support.loopserver import LoopServer
 from support.patience import HANG
+from support.program import codewhale_program
 from support.wire import answer, delta, sse, stream
 
 Turn = dict[str, Any]
+LEASE = "[tasks]\nlease_seconds = 600.0\n"  # whoever is only slow keeps it
 
 
 def call(tool: str, /, **arguments: Any) -> Turn:
@@ -109,3 +111,18 @@ def serving(tasks: Mapping[str, Sequence[Turn]]) -> Iterator[TaskServer]:
         loop.call_soon_threadsafe(ended.set)
         thread.join()
         loop.close()
+
+
+def add_task(place: Path, line: str) -> str:
+    """Queue a task from the folder `place`/work by the program; the beginning of its id."""
+    done = codewhale_program(place, "exec", "--auto", f"/task add {line}", cwd=place / "work")
+    assert done.returncode == 0 and "is queued" in done.stdout, done.stderr
+    return done.stdout.split()[0]
+
+
+def shown_task(place: Path, task: str) -> dict[str, Any]:
+    """What the program shows of a task, and with it its timeline, as JSON."""
+    done = codewhale_program(place, "tasks", "show", task, "--json")
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found

@@ -114,7 +114,7 @@ def parse_tree(data: bytes) -> dict[str, Any]:
         tree = msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"))
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         text = f"is no JSON ({error})"
-        raise EntryFault("file", text, "Mend it there; comments and commas before } are no JSON") from None
+        raise EntryFault("file", text, "Correct it there; comments and commas before } are no JSON") from None
     if not isinstance(tree, dict):
         raise EntryFault("file", "holds no object", 'It looks like {"servers": {"name": {"command": "..."}}}')
     return tree

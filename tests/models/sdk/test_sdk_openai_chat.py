@@ -17,7 +17,7 @@ from support.sdk import accept, answers, bodies, last, serving
 CASES = [pytest.param(case, id=case.name) for case in cases("openai-chat")]
 KNOWN = [name for name, row in load_known().providers.items() if row.dialect == "openai-chat"]
 # What these endpoints send in a way of their own: the SDK's parser would make other calls of it, and ours repairs it.
-MENDED = frozenset({"chat_damage", "chat_ollama", "chat_vllm"})
+REPAIRED = frozenset({"chat_damage", "chat_ollama", "chat_vllm"})
 
 
 def plain(body: bytes, facts: dict[str, Fact]) -> bytes:
@@ -86,7 +86,7 @@ async def test_its_parser_hears_what_ours_does(case: Case) -> None:
             continue
         for kind in ("text", "reasoning"):
             assert heard[kind] == "".join(event[kind] for event in events if kind in event)
-        if case.name not in MENDED:
+        if case.name not in REPAIRED:
             assert heard["calls"] == calls(events)
 
 
