@@ -145,3 +145,17 @@ def test_the_trash_holds_what_stood_there_when_it_was_cleared(tmp_path: Path) ->
     stored(tmp_path).write_text(stored(tmp_path).read_text().replace("5433", "6000"))
     assert [fact.text for fact in facts.clear("/w", [one.id])] == ["port 6000"]
     assert facts.restore(one.id).text == "port 6000" and file.read().problems == ()
+
+
+def test_of_the_same_line_in_both_files_the_one_that_is_meant_is_cleared(tmp_path: Path) -> None:
+    """A line without an id has one that is made from its text, the same one in each file."""
+    facts = memory(tmp_path)
+    for folder in ("global", "workspace/w1"):
+        stored(tmp_path, folder).parent.mkdir(parents=True)
+        stored(tmp_path, folder).write_text("- port 5433\n- tabs\n")
+    own = [fact for fact in facts.facts("/w") if fact.scope == "workspace"]
+    assert list(facts.clear("/w", own)) == own
+    assert stored(tmp_path).read_text() == "" and stored(tmp_path, "global").read_text() == "- port 5433\n- tabs\n"
+    assert facts.restore(own[0].id) == own[0]
+    assert [fact.scope for fact in facts.clear("/w", [own[0].id])] == ["global", "workspace"]
+    assert stored(tmp_path).read_text() == "" and stored(tmp_path, "global").read_text() == "- tabs\n"

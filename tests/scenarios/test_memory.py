@@ -201,3 +201,16 @@ async def test_after_a_clear_the_fact_is_in_the_trash_and_the_named_logs_alone(
         assert left and all(path.startswith("memory/trash/") for path in left), left
     later = Memory(str(home), workspace_folder, now=lambda: time.time() + 31 * 86400)
     assert later.trashed() == () and files_with(home, FACT) == []
+
+
+async def test_a_line_that_stands_in_both_files_is_cleared_where_it_was_asked(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, []) as here:
+        session = await opened(here)
+        paths = here.app.parts.memory.facts.paths(str(workspace))
+        for path in map(Path, paths.values()):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(f"- {OTHER}\n")
+        assert "  workspace  " in (await run(here, session, "/memory clear workspace")).text
+        done = await run(here, session, "/memory clear workspace yes")
+        left = {scope: Path(path).read_text() for scope, path in paths.items()}
+    assert done.ok and left == {"global": f"- {OTHER}\n", "workspace": ""}

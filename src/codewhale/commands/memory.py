@@ -154,7 +154,9 @@ class MemoryCommand:
             asked = f"Nothing has changed yet. Use {again} yes to do it"
             more = f", or {again} sessions yes to also remove these session logs." if rows else "."
             return CommandOutput("\n".join([*listed, *_holding(rows), asked + more]))
-        cleared = await asyncio.to_thread(self._memory.clear, context.workspace, [fact.id for fact in facts])
+        cleared = await asyncio.to_thread(self._memory.clear, context.workspace, facts)
+        if not cleared:
+            return CommandOutput("Nothing was cleared: those facts were removed meanwhile.", ok=False)
         self._clearer.forget(texts)
         lines = [f"Cleared: {fact_row(fact)}" for fact in cleared[:MOST_SHOWN]]
         lines.append(f"Within 30 days /memory restore {cleared[0].id} takes it back.")
@@ -171,7 +173,7 @@ class MemoryCommand:
             return facts
         scoped = tuple(fact for fact in facts if fact.scope in names)
         ids = [name for name in names if name not in _SCOPES]
-        return (*scoped, *(self._memory.find(workspace, name)[1] for name in ids))
+        return (*scoped, *(fact for name in ids for fact in self._memory.meant(workspace, name)))
 
     async def _restore(self, args: str, context: CommandContext) -> CommandOutput:
         if not args:

@@ -83,13 +83,14 @@ class Memory:
         self.index.forget()
         return self.find(workspace, fact.id)[1]
 
-    def clear(self, workspace: str, ids: Sequence[str]) -> tuple[Fact, ...]:
-        """Put facts into the trash. Raises MemoryRefused, for an unknown id before anything was changed."""
-        cleared = [self.find(workspace, id) for id in ids]
+    def clear(self, workspace: str, which: Sequence[str | Fact]) -> tuple[Fact, ...]:
+        """Put facts, each of the file of its scope, or those that ids mean into the trash. Raises MemoryRefused, for an
+        unknown id before anything was changed."""
+        facts = [fact for one in which for fact in ((one,) if isinstance(one, Fact) else self.meant(workspace, one))]
         return tuple(
             fact
             for file in self._files(workspace)
-            for fact in self._clear(file, {fact.id for place, fact in cleared if place.path == file.path})
+            for fact in self._clear(file, {fact.id for fact in facts if fact.scope == file.scope})
         )
 
     def restore(self, id: str) -> Fact:
@@ -129,6 +130,12 @@ class Memory:
         """The fact that an id, or a beginning which it alone has, means. Raises MemoryRefused."""
         pairs = {fact.id: (file, fact) for file in reversed(self._files(workspace)) for fact in file.read().facts}
         return pairs[_meant(id, {id: fact.text for id, (_, fact) in pairs.items()}, "among the facts")]
+
+    def meant(self, workspace: str, id: str) -> tuple[Fact, ...]:
+        """What `find` finds, in each place where it stands: the same line in both files has the same id. Raises
+        MemoryRefused."""
+        _, found = self.find(workspace, id)
+        return tuple(fact for fact in self.facts(workspace) if fact.id == found.id)
 
     def get(self, workspace: str, id: str) -> Fact | None:
         return next((fact for fact in self.facts(workspace) if fact.id == id), None)

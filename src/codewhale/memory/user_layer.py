@@ -58,7 +58,7 @@ class UserMemoryLayer:
         return text if len(text) <= budget else ""
 
     def clear(self, workspace: str, session: str) -> str:
-        cleared = self._memory.clear(workspace, [fact.id for fact in self._memory.facts(workspace)])
+        cleared = self._memory.clear(workspace, self._memory.facts(workspace))
         return f"{len(cleared)} facts went to the trash; within 30 days /memory restore ID takes one back."
 
     def provenance(self, workspace: str, session: str, item: str) -> str:
