@@ -1,5 +1,6 @@
 """What the tools of the web keep and show: numbered references, pages as a model reads them, results of searches."""
 
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -48,6 +49,7 @@ class WebRefs:
         self._rows = rows
         self._redact = redact
         self._numbers = Counter[str]()
+        self._numbering = threading.Lock()
 
     def holds_secret(self, session: str, text: str) -> bool:
         return self._redact(session)(text) != text
@@ -111,10 +113,12 @@ class WebRefs:
         return same[-1] if same else None
 
     def _number(self, session: str) -> str:
-        if session not in self._numbers:
-            self._numbers[session] = len(self._rows(session))
-        self._numbers[session] += 1
-        return f"web{self._numbers[session]}"
+        with self._numbering:
+            if session not in self._numbers:  # a number may have been given without a row
+                given = (str(row["id"]).removeprefix("web") for row in self._rows(session))
+                self._numbers[session] = max((int(one) for one in given if one.isdecimal()), default=0)
+            self._numbers[session] += 1
+            return f"web{self._numbers[session]}"
 
 
 def shown_page(kept: KeptPage, headings: Iterable[str] = (), links: Iterable[str] = ()) -> str:
