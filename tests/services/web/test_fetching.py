@@ -25,6 +25,7 @@ ARTICLE = (
     "<html><head><title>Guide</title></head><body><nav><a href='/a'>Home</a></nav>"
     "<main><h1>Guide</h1><p>{}</p>{}</main></body></html>"
 )
+NO_CHARSETS = ("punycode", "IDNA", "undefined", "unicode_escape", "unicode-escape", "raw_unicode_escape", "utf-7", "u7")
 
 
 async def read(site: WebServer, path: str = "/", form: str = "markdown", selector: str = "") -> WebPage:
@@ -92,6 +93,9 @@ async def test_a_page_that_is_made_to_be_hard_ends(page: str) -> None:
         ("\ufeffGrüße".encode("utf-16-le"), "text/html; charset=utf-8", "Grüße"),
         (b"abc", "text/html; charset=rot13", "abc"),
         (b"abc", "text/html; charset=no-such-thing", "abc"),
+        *((b"b\\x41+AEE--a", f"text/html; charset={name}", "b\\x41+AEE--a") for name in NO_CHARSETS),
+        (b"<meta charset='PunyCode'>b-a", "text/html", "b-a"),
+        (b"<meta charset='shift_jis'>" + "日本".encode("shift_jis"), "text/html; charset=punycode", "日本"),
         ("Grüße".encode()[:-1], "text/plain", "Grüß"),
     ],
 )
@@ -113,6 +117,7 @@ def test_a_text_is_decoded_by_what_it_is(data: bytes, header: str, text: str | N
         (f"{SITE}/loop", "leads back to itself"),
         (f"{SITE}/hop/0", "leads on more than 5 times"),
         (f"{SITE}/file", "only http:// and https://"),
+        (f"{SITE}/bracket", "http://\\[x is not opened: it is no address"),
         ("http://nowhere.example.net/", "was not found"),
         (f"{SITE}/br", "compressed as br"),
         (f"{SITE}/badgzip", "says that it is gzip and is not"),
@@ -129,6 +134,7 @@ async def test_a_wrong_address_says_what_is_wrong(url: str, says: str) -> None:
         **hops,
         "/loop": (302, {"location": "/loop"}, b""),
         "/file": (302, {"location": "file:///etc/passwd"}, b""),
+        "/bracket": (302, {"location": "http://[x"}, b""),
         "/br": (200, {"content-type": "text/html", "content-encoding": "br"}, b"x"),
         "/badgzip": (200, {"content-type": "text/html", "content-encoding": "gzip"}, b"no gzip at all"),
         "/bad.pdf": (200, {"content-type": "application/pdf"}, b"%PDF-1.4 broken"),

@@ -94,8 +94,9 @@ async def test_nothing_found_is_an_answer(name: str) -> None:
         (answer(CHALLENGE), "captcha|changed|no JSON"),
         ((302, {"location": "https://www.elsewhere.net/"}, b""), "another site|answered 302"),
         ((200, {"content-type": "application/json"}, b'{"results": {"0": 1}, "data": 3}'), "changed"),
+        ((302, {"location": "http://[x"}, b""), "it is no address|answered 302"),
     ],
-    ids=["429", "403", "500", "changed", "captcha", "redirect", "other-json"],
+    ids=["429", "403", "500", "changed", "captcha", "redirect", "other-json", "no-address"],
 )
 async def test_what_went_wrong_is_said_and_the_next_is_asked(name: str, page: Answer, why: str) -> None:
     following = "bing" if name != "bing" else "tavily"
@@ -103,6 +104,12 @@ async def test_what_went_wrong_is_said_and_the_next_is_asked(name: str, page: An
     assert found.provider == following and [hit.title for hit in found.hits] == [TITLE]
     (missed,) = found.missed
     assert missed.startswith(f"{name}: ") and any(part in missed for part in why.split("|")), missed
+
+
+async def test_a_result_whose_link_is_no_address_is_left_out() -> None:
+    broken = DUCK_ROW.replace("//duckduckgo.com/l/", "http://[x")
+    found, _ = await searched({"duckduckgo": answer(DUCK.format(rows=broken + DUCK_ROW))})
+    assert [hit.url for hit in found.hits] == [URL]
 
 
 async def test_a_changed_page_a_captcha_nothing_and_a_limit_are_four_messages() -> None:

@@ -129,7 +129,7 @@ class Dialler:
             if request.own or answer.status not in _REDIRECTS or not target or request.body:
                 return answer
             seen.add(url)
-            url = urljoin(url, target.strip()).partition("#")[0]
+            url = _joined(url, target.strip()).partition("#")[0]
             judged = self._judged(url, own=False)
             if not _one_site(place.host, judged.host) or (place.scheme, judged.scheme) == ("https", "http"):
                 return WebAnswer(answer.url, answer.status, answer.headers, b"", elsewhere=url)
@@ -206,6 +206,14 @@ def refused(url: str, reason: str) -> ToolError:
         expected="an http or https address of the public internet",
         received=one_line(url, 200),
     )
+
+
+def _joined(url: str, target: str) -> str:
+    """Where a redirect leads. Raises ToolError."""
+    try:
+        return urljoin(url, target)
+    except ValueError:
+        raise refused(target, "it is no address") from None
 
 
 def _one_site(one: str, other: str) -> bool:

@@ -19,6 +19,8 @@ _MARK = re.compile(
     rb"<(?:meta[^>]{0,200}?charset|\?xml[^>]{0,100}?encoding)\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.I
 )
 _BYTE_ORDER = ((codecs.BOM_UTF8, "utf-8-sig"), (codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16"))
+# What no page is written in: slow decoders, and those that make of plain signs what nobody sees in the source.
+_NO_CHARSETS = frozenset({"punycode", "idna", "undefined", "unicode_escape", "raw_unicode_escape", "utf_7"})
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS = re.compile(
     r"text/.*|application/(?:.*[+/-])?(?:json|xml|yaml|toml|javascript|ecmascript|x-sh|sql|graphql|rss|atom)(?:\+xml)?"
@@ -77,7 +79,8 @@ class WebPages:
         if kind == "other":
             what = answer.content_type or "data of no known type"
             return msgspec.structs.replace(page, text=f"{what}, {len(answer.body):,} bytes; it is no text.")
-        text = decoded(answer.body, answer.headers.get("content-type", ""), html=kind == "html")
+        header = answer.headers.get("content-type", "")
+        text = await asyncio.to_thread(decoded, answer.body, header, html=kind == "html")
         if kind != "html" or form == "raw":
             return msgspec.structs.replace(page, text=shown(text))
         async with self._parsing:
@@ -134,6 +137,8 @@ def decoded(data: bytes, content_type: str, *, html: bool) -> str:
     for name in names:
         try:
             codec = codecs.lookup(name)
+            if codec.name.replace("-", "_") in _NO_CHARSETS:
+                continue
             if codec._is_text_encoding and codec.name != "utf-8":
                 return data.decode("cp1252" if codec.name in ("iso8859-1", "ascii") else codec.name, "replace")
         except (LookupError, ValueError):

@@ -1,5 +1,6 @@
 """Searches of the web: providers as rows of data, asked in the person's order until one answers."""
 
+import asyncio
 import html
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -165,7 +166,7 @@ class WebSearch:
             raise _Missed(_status(answer))
         if provider.selectors:
             return await self._of_page(answer, provider)
-        return _of_json(answer, provider) if provider.rows else _of_feed(answer)
+        return _of_json(answer, provider) if provider.rows else await asyncio.to_thread(_of_feed, answer)
 
     async def _of_page(self, answer: WebAnswer, provider: SearchProvider) -> Sequence[SearchHit]:
         done = await IsolatedWork(_MODULE, answer.body, provider.selectors, seconds=_SECONDS).do()
@@ -236,7 +237,10 @@ def _target(url: str) -> str:
     """Where a link of a page of results leads: many pass through the provider's own address."""
     if url.startswith("//"):
         url = f"https:{url}"
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return ""
     if parts.path == "/l/" and (through := parse_qs(parts.query).get("uddg")):
         url = through[0]
     return url if url.startswith(_SCHEMES) else ""
