@@ -11,6 +11,7 @@ import msgspec
 from codewhale.lib.jsontext import pretty
 from codewhale.lib.text import one_line
 from codewhale.protocol.errors import Corrected, NextCall, ToolError
+from codewhale.protocol.handles import VarHandle
 from codewhale.protocol.marks import inert
 from codewhale.protocol.ports import Asker
 from codewhale.protocol.tools import CallContext, Effect, Origin, PathSubject, Subject, ToolResult, UrlSubject
@@ -303,7 +304,7 @@ class RlmTools:
         row["new_vars"] = msgspec.to_builtins(result.new_vars[:40])
         row["final"] = None
         for final in result.finals:
-            row["final"] = msgspec.to_builtins(self._sessions.keep(call.session, session.id, "final", final.value))
+            row["final"] = msgspec.to_builtins(self._kept(session, call, "final", final.value))
             if full and len(shown := pretty(final.value)) <= _VALUE:
                 row["final_value"] = final.value if not isinstance(final.value, str) else final.value or shown
             if final.coerced:
@@ -314,6 +315,11 @@ class RlmTools:
             row |= self._printed(session, call, stream, printed, full)
         return row | _standing(session, report)
 
+    def _kept(self, session: RecursiveSession, call: CallContext, base: str, value: Any) -> VarHandle:
+        """A value as it is read later, by whatever tool: nothing in one of the web begins or ends a block."""
+        safe = _inert(value) if session.source.kind == _WEB else value
+        return self._sessions.keep(call.session, session.id, base, safe)
+
     def _printed(
         self, session: RecursiveSession, call: CallContext, stream: str, printed: RoundOutput, full: bool
     ) -> dict[str, Any]:
@@ -323,8 +329,7 @@ class RlmTools:
         if full:
             row[f"{stream}_preview"] = printed.text[:_PREVIEW]
         if len(printed.text) > _PREVIEW or not full:
-            handle = self._sessions.keep(call.session, session.id, stream, printed.text)
-            row[f"{stream}_handle"] = msgspec.to_builtins(handle)
+            row[f"{stream}_handle"] = msgspec.to_builtins(self._kept(session, call, stream, printed.text))
         if printed.bytes > len(printed.text.encode()):
             row[f"{stream}_bytes"] = printed.bytes
         return row
@@ -379,7 +384,7 @@ def _inert(value: Any) -> Any:
         case str():
             return inert(value)
         case dict():
-            return {key: _inert(one) for key, one in value.items()}
+            return {_inert(key): _inert(one) for key, one in value.items()}
         case list() | tuple():
             return [_inert(one) for one in value]
     return value

@@ -55,10 +55,10 @@ class WebRefs:
         return self._redact(session)(text) != text
 
     def keep(self, session: str, page: WebPage, form: str = "markdown", selector: str = "") -> KeptPage:
-        """A page that was read, under a new number. Blocks."""
+        """A page that was read, under a new number, as any tool may show it. Blocks."""
         text = self._redact(session)(page.text)
         links = "".join(f"\n[{number}] {url}" for number, url in enumerate(page.links, 1))
-        whole = text + (f"\n\nLinks:{links}" if links else "")
+        whole = inert(text + (f"\n\nLinks:{links}" if links else ""))
         row: dict[str, Any] = {
             "id": self._number(session), "url": page.url, "title": page.title,
             "sha256": self._artifacts.put(whole.encode("utf-8", "replace")),
