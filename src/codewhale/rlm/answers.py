@@ -57,12 +57,12 @@ class AnswerStore:
         self._lock = threading.Lock()
 
     def get(self, key: str) -> KeptAnswer | None:
+        found = None
         with self._lock, self._spared():
             base = self._open(make=False) if self._works() else None
             row = None if base is None else base.execute("SELECT text, finish FROM answers WHERE key = ?", (key,))
             found = row.fetchone() if row is not None else None
-            return None if found is None else KeptAnswer(*found)
-        return None
+        return None if found is None else KeptAnswer(*found)
 
     def put(self, key: str, answer: KeptAnswer, model: str, session: str) -> None:
         with self._lock, self._spared():
