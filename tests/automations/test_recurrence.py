@@ -1,11 +1,15 @@
 """When an automation runs: what a rule may say, what is refused by name, and the moments across daylight saving."""
 
+import os
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
 from codewhale.automations.recurrence import MOST_COUNTED, AutomationError, Recurrence, local_zone, recurrence
+from support.patience import HANG
 
 BERLIN = "Europe/Berlin"
 
@@ -100,3 +104,14 @@ def test_moments_are_counted_up_to_a_bound() -> None:
     assert rule.between(3600, 3600 * 5 + 10) == (5, 3600 * 5)
     count, last = rule.between(3600, 3600 * 24 * timedelta(days=4000).days)
     assert (count, last) == (MOST_COUNTED, 3600.0 * MOST_COUNTED)
+
+
+def test_a_system_without_time_zones_has_those_of_the_package() -> None:
+    program = f"""
+from codewhale.automations.recurrence import recurrence
+for zone in ("UTC", "{BERLIN}"):
+    print(recurrence("FREQ=WEEKLY;BYDAY=MO;BYHOUR=9", zone, 0.0).after(0.0))
+"""
+    env = {**os.environ, "PYTHONTZPATH": ""}
+    done = subprocess.run([sys.executable, "-c", program], env=env, capture_output=True, text=True, timeout=HANG)
+    assert done.stdout.split() == [str(at("1970-01-05 09:00")), str(at("1970-01-05 08:00"))], done.stderr

@@ -15,11 +15,16 @@ from typing import Any
 
 import pytest
 
+from codewhale.automations.book import AutomationBook
 from codewhale.cli.tui import _Engine
+from codewhale.lib.clock import SystemClock
 from codewhale.lib.failpoints import VARIABLE
 from codewhale.protocol.modes import Authority
 from codewhale.protocol.ops import OpenSession
 from codewhale.protocol.tasks import AddTask, GetTask, ListTasks
+from codewhale.session.store import SessionStore
+from codewhale.tasks.book import TaskBook
+from codewhale.tasks.model import TaskSpec
 from support.patience import HANG
 from support.program import codewhale_program, environment
 from support.repos import make_repo, write
@@ -210,3 +215,16 @@ def test_a_task_whose_words_were_lost_with_its_first_turn_hears_them_again(place
     assert run(place, "work", "--once").returncode == 0
     found = shown_task(place, task)["task"]
     assert (found["status"], found["result"], found["attempt"]) == ("completed", "Heard it.", 2)
+
+
+def test_work_once_runs_what_is_due_first(place: Path) -> None:
+    book = TaskBook(str(place / "state"), SessionStore(str(place / "state"), SystemClock()))
+    made = AutomationBook(book).create(
+        "build", "FREQ=HOURLY;INTERVAL=1", "UTC", TaskSpec("Build it", str(place / "work"))
+    )
+    book.close()
+    with contextlib.closing(sqlite3.connect(place / "state/journal/journal.sqlite3")) as base, base:
+        base.execute("UPDATE schedules SET next_at = 1 WHERE id = ?", (made.id,))
+    assert run(place, "work", "--once").returncode == 0
+    (task,) = json.loads(run(place, "tasks", "list", "--json").stdout)["tasks"]
+    assert (task["status"], task["result"]) == ("completed", "Built it.")

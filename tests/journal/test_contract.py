@@ -197,3 +197,15 @@ def claimed(journal: RunJournal, owner: str, kind: str = "task"):  # type: ignor
     taken = journal.runs.claim(kind, owner, 10)
     assert taken is not None
     return taken
+
+
+def test_an_end_that_was_asked_for_outlasts_the_process_and_what_was_half_done_is_kept(journal: RunJournal) -> None:
+    journal.runs.add(NewRun("a", "task"))
+    _, lease = claimed(journal, "w1")
+    journal.runs.stop("a")
+    assert journal.runs.end(lease, "interrupted", {"error": "left"}).state == "cancelled"
+    journal.runs.add(NewRun("b", "task"))
+    _, lease = claimed(journal, "w1")
+    journal.runs.end(lease, "interrupted", {"unfinished": ["make"]})
+    stopped = journal.runs.stop("b")
+    assert stopped is not None and (stopped.state, stopped.result) == ("cancelled", {"unfinished": ["make"]})

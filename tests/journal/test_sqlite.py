@@ -16,7 +16,7 @@ import pytest
 
 from codewhale.journal.database import VERSION
 from codewhale.journal.model import JournalDamaged, JournalError, JournalUnavailable, NewRun
-from codewhale.journal.place import file_system
+from codewhale.journal.place import Presence, file_system
 from codewhale.journal.sqlite import SqliteJournal
 from codewhale.lib.clock import rfc3339
 
@@ -212,3 +212,15 @@ def test_a_full_disk_is_told_and_nothing_is_lost(tmp_path: Path) -> None:
         journal.close()
     finally:
         subprocess.run(["umount", "-l", str(home)], check=True)
+
+
+def test_whoever_asked_whether_it_is_alone_is_still_there(tmp_path: Path) -> None:
+    path = str(tmp_path / "open")
+    one, other = Presence(path), Presence(path)
+    assert (one.first, other.first, one.alone()) == (True, False, False)
+    other.release()
+    third = Presence(path)
+    assert not third.first and not third.alone()
+    one.release()
+    assert third.alone()
+    third.release()

@@ -132,6 +132,12 @@ async def test_a_person_logs_in_to_a_configured_server(site: Callable[[], Site],
         assert admin.forget_token("web") and not admin.forget_token("web")
     finally:
         await admin.aclose()
+    (tmp_path / "elsewhere").mkdir()
+    other = McpAdmin(open_servers(str(tmp_path), str(tmp_path / "elsewhere"), str(tmp_path / "mcp.json"), {}))
+    try:
+        assert other.pending("web") is None  # an address is the same in every folder
+    finally:
+        await other.aclose()
 
 
 async def test_an_authority_in_a_network_that_nobody_named_is_not_dialled(

@@ -2,12 +2,14 @@
 
 import asyncio
 import hashlib
+import os
+import sqlite3
 from pathlib import Path
 
 import pytest
 
 from codewhale.process.artifacts import ArtifactStore
-from codewhale.protocol.errors import QuestionFailed
+from codewhale.protocol.errors import CodeWhaleError, QuestionFailed
 from codewhale.protocol.ports import Infilled, ModelQuestion, ModelReply
 from codewhale.protocol.stream import Usage
 from codewhale.rlm.answers import AnswerStore, KeptAnswer
@@ -118,7 +120,9 @@ async def test_a_repeated_question_asks_no_model_also_in_another_session(
     await bench.ask(ask)
     assert len(model.asked) == 8
     assert bench.answers.totals().answers == 8 and bench.answers.clear() == 8
-    assert not list((tmp_path / "rlm").iterdir())
+    other.settings = RlmSettings()
+    await bench.ask(ask)
+    assert len(model.asked) == 12 and bench.answers.totals().answers == 4  # that other session's store was open
 
 
 async def test_at_most_sixteen_run_at_once_and_a_batch_of_seventeen_says_so(bench: Bench, model: Model) -> None:
@@ -216,6 +220,78 @@ def test_a_damaged_store_is_begun_anew(tmp_path: Path) -> None:
     assert store.get("k") == KeptAnswer("seven", "stop") and store.totals().bytes == 5
     assert (tmp_path / "rlm/answers.sqlite3").stat().st_mode & 0o777 == 0o600
     assert hashlib.sha256(b"").hexdigest() not in store.path
+
+
+def test_a_cleared_store_holds_no_byte_and_is_clear_for_whoever_had_it_open(tmp_path: Path) -> None:
+    working, clearing = AnswerStore(str(tmp_path)), AnswerStore(str(tmp_path))
+    working.put("k", KeptAnswer("the vault is 7391", "stop"), "m", "s")
+    assert clearing.clear() == 1 and clearing.clear() == 0
+    assert working.get("k") is None and working.totals().answers == 0
+    assert not any(b"7391" in path.read_bytes() for path in (tmp_path / "rlm").iterdir())
+    working.put("n", KeptAnswer("eight", "stop"), "m", "s")
+    assert clearing.get("n") == KeptAnswer("eight", "stop")
+
+
+def test_a_busy_store_stays_and_nothing_waits_for_it(tmp_path: Path) -> None:
+    store = AnswerStore(str(tmp_path))
+    store.put("k", KeptAnswer("paid", "stop"), "m", "s")
+    store.close()
+    other = sqlite3.connect(store.path, isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    busy = AnswerStore(str(tmp_path), wait=0.01)
+    assert busy.get("k") is None
+    busy.put("n", KeptAnswer("lost", "stop"), "m", "s")
+    for forget in (busy.clear, lambda: busy.drop(lambda text: True), busy.totals):
+        with pytest.raises(CodeWhaleError, match="cannot be used now"):
+            forget()
+    other.execute("ROLLBACK")
+    other.close()
+    assert AnswerStore(str(tmp_path)).get("k") == KeptAnswer("paid", "stop")
+    assert busy.totals().answers == 1
+
+
+def test_a_store_that_cannot_be_read_or_written_costs_no_answer(tmp_path: Path) -> None:
+    (tmp_path / "rlm/answers.sqlite3").mkdir(parents=True)
+    store = AnswerStore(str(tmp_path))
+    assert store.get("k") is None
+    store.put("k", KeptAnswer("paid", "stop"), "m", "s")
+    full = AnswerStore(str(tmp_path / "other"))
+    full.put("k", KeptAnswer("kept", "stop"), "m", "s")
+    assert full._base is not None
+    full._base.execute("PRAGMA max_page_count = 1")
+    full.put("n", KeptAnswer("n" * 100_000, "stop"), "m", "s")
+    full.close()
+    assert AnswerStore(str(tmp_path / "other")).get("k") == KeptAnswer("kept", "stop")
+
+
+def test_a_damaged_store_leaves_nothing_beside_the_new_one(tmp_path: Path) -> None:
+    (tmp_path / "rlm").mkdir()
+    for end in ("", "-wal", "-shm"):
+        (tmp_path / f"rlm/answers.sqlite3{end}").write_bytes(b"no database at all" * 4000)
+    store = AnswerStore(str(tmp_path))
+    assert store.get("k") is None
+    store.put("k", KeptAnswer("seven", "stop"), "m", "s")
+    assert store.get("k") == KeptAnswer("seven", "stop")
+    assert not any(b"no database" in path.read_bytes() for path in (tmp_path / "rlm").iterdir())
+
+
+def test_a_store_that_is_damaged_while_it_is_open_is_begun_anew(tmp_path: Path) -> None:
+    store = AnswerStore(str(tmp_path))
+    for number in range(300):
+        store.put(f"k{number}", KeptAnswer("x" * 1000, "stop"), "m", "s")
+    store.clear()
+    for number in range(300):
+        store.put(f"k{number}", KeptAnswer("x" * 1000, "stop"), "m", "s")
+    store.close()
+    size = os.path.getsize(store.path)
+    with open(store.path, "r+b") as file:
+        file.seek(3 * 4096)
+        file.write(b"\xff" * (size - 3 * 4096))
+    found = [store.get(f"k{number}") for number in range(300)]
+    assert None in found
+    store.put("k", KeptAnswer("seven", "stop"), "m", "s")
+    assert store.get("k") == KeptAnswer("seven", "stop")
 
 
 def test_an_answer_that_is_dropped_leaves_no_byte_and_the_others_stay(tmp_path: Path) -> None:

@@ -50,6 +50,33 @@ async def test_a_killed_kernel_is_said_and_handles_stay_readable(home: Path, wor
     assert "state_lost" not in found[5]
 
 
+@pytest.mark.parametrize("way", ["replaced", "removed", "written"])
+async def test_a_kernel_does_not_begin_anew_over_another_text(home: Path, workspace: Path, way: str) -> None:
+    path = workspace / "source.txt"
+    path.write_text("the old text")
+    calls = [opened(), evaluated("sub_query('Which?', SOURCE[:3])"), evaluated("finalize(SOURCE)")]
+    place: list[Any] = []
+
+    def killing(prompt: str) -> str:
+        (session,) = place[0].app.parts.recursion.sessions._open.values()
+        os.kill(session._kernel._process[0], signal.SIGKILL)
+        (workspace / "new.txt").write_text("the new text")
+        if way == "replaced":
+            (workspace / "new.txt").rename(path)
+        elif way == "removed":
+            path.unlink()
+        else:
+            path.write_text("the new text, longer")
+        return "late"
+
+    async with harness(home, workspace, Models(calls, killing)) as stage:
+        place.append(stage)
+        events = await stage.turn("Go")
+    found = [parsed(event) for event in events if isinstance(event, CallFinished)]
+    assert "variables are gone" in found[1]["state_lost"]
+    assert "has changed since it was opened" in found[2]["error"] and "open it again" in found[2]["error"]
+
+
 async def test_a_provider_that_refuses_every_third_leaves_no_slot_empty(home: Path, workspace: Path) -> None:
     corpus(workspace / "source.txt", 1)
     asked: list[str] = []

@@ -39,7 +39,6 @@ def server() -> Iterator[TaskServer]:
 @pytest.fixture
 def place(tmp_path: Path, server: TaskServer) -> Path:
     (tmp_path / "work").mkdir()
-    server._played.clear()
     server.configure(tmp_path / "state", LEASE)
     return tmp_path
 

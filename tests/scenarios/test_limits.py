@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from codewhale.protocol.events import BudgetReserved, BudgetSettled, CallStarted, Notice, RequestSent, TurnFinished
-from codewhale.protocol.ops import Limits, SendMessage
+from codewhale.protocol.ops import Limits, RunCommand, SendMessage
 from codewhale.testing import collect, harness
 from support.scenes import DeltaProvider, ending, only, results, scene, watching
 
@@ -143,3 +143,14 @@ async def test_a_bound_on_cost_that_nothing_can_reach_is_said(home: Path, worksp
         await stage.turn("Look", session)
         (notice,) = [one.event for one in await collect(stage.client.events(session)) if isinstance(one.event, Notice)]
     assert notice.code == "no_price" and "costs nothing" in notice.text
+
+
+async def test_a_retry_asks_a_provider_again_that_refused_for_money(home: Path, workspace: Path) -> None:
+    refusal = {"error": {"message": "insufficient balance", "kind": "quota"}}
+    async with harness(home, workspace, [refusal, {"text": "Here it is."}]) as here:
+        session = await here.open()
+        assert "insufficient balance" in ending(await here.turn("Say it", session)).reason
+        waiting = asyncio.ensure_future(collect(here.client.events(session, -1)))
+        await here.client.submit(RunCommand(session, "/retry"))
+        events = [envelope.event for envelope in await waiting]
+    assert (ending(events).status, ending(events).result["answer"]) == ("done", "Here it is.")

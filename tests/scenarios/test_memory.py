@@ -180,6 +180,20 @@ async def test_a_session_that_is_resumed_later_does_not_bring_it_back(home: Path
         assert all(b"5433" not in body for body in here.provider.requests)
 
 
+async def test_kept_answers_that_cannot_be_cleared_are_told(home: Path, workspace: Path, texts: None) -> None:
+    (home / "rlm/answers.sqlite3").mkdir(parents=True)
+    async with harness(home, workspace, [{"text": "ok"}]) as here:
+        session = await opened(here)
+        name = (await run(here, session, f"/memory add {FACT}")).text.split()[4]
+        await here.turn("Go", session)
+        cleared = await run(here, session, f"/memory clear {name} yes")
+        assert "/context rlm-memo clear" in cleared.text and "restore" in cleared.text
+        assert any(isinstance(event, TextForgotten) for event in log(here, session))
+        refused = await run(here, session, "/context rlm-memo clear")
+        assert "cannot be used now" in refused.text and "answers.sqlite3" in refused.text
+        assert "answers.sqlite3" in (await run(here, session, "/context rlm-memo")).text
+
+
 async def test_after_a_clear_the_fact_is_in_the_trash_and_the_named_logs_alone(
     home: Path, workspace: Path, texts: None
 ) -> None:

@@ -42,7 +42,8 @@ class TaskServer(LoopServer):
         return self.held.setdefault(name, asyncio.Event())
 
     def configure(self, home: Path, more: str = "") -> None:
-        """Let the program ask this model."""
+        """Let the program ask this model, which begins each conversation anew."""
+        self._played.clear()
         home.mkdir(mode=0o700, exist_ok=True)
         (home / "config.toml").write_text(
             f'provider = "tasks"\nmodel = "m"\n[tui]\nnotify = "off"\n{more}\n[providers.tasks]\n'

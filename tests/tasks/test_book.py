@@ -7,14 +7,23 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from codewhale.lib.clock import SystemClock
-from codewhale.protocol.events import CallStarted, SessionOpened, TurnFinished, TurnStarted
-from codewhale.protocol.modes import Mode
+from codewhale.protocol.events import (
+    CallStarted,
+    Envelope,
+    SessionOpened,
+    SessionResumed,
+    TurnFinished,
+    TurnStarted,
+)
+from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.tools import Effect
 from codewhale.session.store import SessionStore
-from codewhale.tasks.book import TaskBook
-from codewhale.tasks.model import TaskSpec
+from codewhale.tasks.book import FOREVER, TaskBook
+from codewhale.tasks.conversation import ending, fold_log
+from codewhale.tasks.model import TaskSpec, new_task
 
 DONE, OPEN = "task_000000aa", "task_000000bb"
 
@@ -98,3 +107,28 @@ def test_damage_met_while_it_is_open_is_survived(tasks: Path) -> None:
     board = one.board()
     assert "set aside" in board.notice and {view.id for view in board.tasks} == {DONE, OPEN}
     one.close()
+
+
+def test_a_turn_of_the_person_is_not_the_end_of_the_task(tasks: Path, workspace: Path) -> None:
+    talk = [SessionOpened(1, str(workspace), Mode.AGENT, "p", "m", kind="task", name=OPEN), TurnStarted(1)]
+    talk += [TurnFinished(1, "interrupted"), SessionResumed(Mode.AGENT, Authority.PERSON), TurnStarted(2)]
+    talk += [TurnFinished(2, "done", "", {"answer": "half of it is done"})]
+    fold = fold_log(Envelope(seq, "s", "2026-01-01T00:00:00Z", event) for seq, event in enumerate(talk))
+    assert ending(fold) is None
+    again = [SessionResumed(Mode.AGENT, Authority.AUTO), TurnStarted(3), TurnFinished(3, "done", "", {"answer": "all"})]
+    for seq, event in enumerate(again, 9):
+        fold.take(Envelope(seq, "s", "2026-01-01T00:00:00Z", event))
+    assert ending(fold) == ("completed", {"answer": "all"})
+
+
+def test_what_was_found_again_and_never_settled_is_found_once_more(tasks: Path, workspace: Path) -> None:
+    """A process that died in between has left a row that nobody may take."""
+    shutil.rmtree(tasks / "journal")
+    os.rename(tasks / "sessions", tasks / "aside")
+    one = book(tasks)
+    row = new_task(OPEN, TaskSpec(f"Do {OPEN}", str(workspace), by="found again"))
+    one.journal.runs.add(replace(row, due=FOREVER))
+    one.close()
+    os.unlink(tasks / "journal" / "closed.json")
+    os.rename(tasks / "aside", tasks / "sessions")
+    assert found(tasks) == {DONE: "completed", OPEN: "interrupted"}

@@ -164,6 +164,9 @@ async def test_sub_rlm_works_with_code_of_its_own(home: Path, workspace: Path) -
     calls = [opened(), evaluated("print(sub_rlm('How many errors?', SOURCE[:600]))")]
     (_, result), _, _ = await rounds(home, workspace, calls, answer)
     assert result["stdout_preview"].strip() == str(log()[:600].count("error"))
+    nothing = evaluated("print(sub_rlm('How many errors?', SOURCE[5:5]), sub_rlm('How many errors?'))")
+    (_, result), _, _ = await rounds(home, workspace, [opened(), nothing], answer)
+    assert result["stdout_preview"].split() == ["0", str(log().count("error"))]
     calls.insert(1, ("rlm_configure", {"name": "s", "sub_rlm_max_depth": 0}))
     (_, _, result), _, _ = await rounds(home, workspace, calls, answer)
     assert result["stdout_preview"].strip() == "plain"

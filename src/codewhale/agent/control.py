@@ -41,9 +41,11 @@ class SessionControls:
 
     def borrow(self, session: str, mode: Mode | None, model: str) -> Callable[[], None]:
         """Take another mode, no further than the one at hand, and another model ("" keeps it; PROVIDER MODEL names
-        both) until the next turn has ended, or what is returned is called. Raises SessionError while a turn runs,
-        ConfigError."""
+        both) until the next turn has ended, or what is returned is called. Raises SessionError while a turn runs or a
+        message waits, ConfigError."""
         target = self._engine.idle(session)
+        if self._engine.queue(session):
+            raise SessionError("messages are waiting, which would be answered in its place; send it once they are")
         state = target.state
         former = (state.mode, state.provider, state.model)
         if model:

@@ -172,6 +172,7 @@ class Engine:
         if message is None:
             raise SessionError("there is no message to retry")
         self._may_ask(session.state.provider)
+        _reopen(session)
         self._start(self._find(session_id), message.text, *([] if ends else [MessageAdded(message)]))
         await session.barrier()
         return message.text
@@ -182,6 +183,7 @@ class Engine:
         session = self.idle(session_id)
         self._may_ask(session.state.provider)
         live = self._find(session_id)
+        _reopen(session)
         turn = Turn(session, live.turn.asked, live.turn.effort)
         live.turn = turn
         task = turn.start(lambda: work(turn), name)
@@ -222,7 +224,8 @@ class Engine:
         try:
             await live.session.aclose()
         finally:
-            del self._live[session_id]
+            if self._live.get(session_id) is live:  # else it was opened again since its log was let go
+                del self._live[session_id]
             self._factory.closed(live.session)
 
     async def barrier(self, session_id: str) -> None:
@@ -238,8 +241,7 @@ class Engine:
     # ------------------------------------------------------------------ turns
 
     def _begin(self, live: LiveSession, message: QueuedMessage) -> None:
-        if live.session.lane is not None and not live.session.state.owner:
-            live.session.lane.reopen()
+        _reopen(live.session)
         self._start(live, message.op.text, message.joins(live.session))
 
     def _start(self, live: LiveSession, text: str, *message: MessageAdded) -> None:
@@ -291,7 +293,8 @@ class Engine:
                 hear(session)
             await session.barrier()
             turn.end()
-            self._next(live)
+            if live.turn is turn:  # else a person has begun another since its end was seen
+                self._next(live)
         except SessionError as error:
             # Nothing more can be recorded: listeners are told by the end of their stream.
             turn.waiting_for = ""
@@ -310,6 +313,12 @@ class Engine:
             return
         for hear in self._after_turns:
             hear(live.session)
+
+
+def _reopen(session: Session) -> None:
+    """A person asks again: the provider may answer now what it refused before."""
+    if session.lane is not None and not session.state.owner:
+        session.lane.reopen()
 
 
 def _record_end(turn: Turn, end: TurnFinished) -> None:

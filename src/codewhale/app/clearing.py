@@ -19,9 +19,9 @@ class Clearing:
 
     def forget(self, texts: Sequence[str]) -> None:
         """No open session of this process sends what was cleared again, and no kept answer holds one of these texts."""
-        self._app.recursion.forget(holder(texts))
         for session in self._app.engine.at():
             self._app.session_factory.forget_cleared(session)
+        self._app.recursion.forget(holder(texts))
 
     def holding(self, texts: Sequence[str]) -> tuple[SessionSummary, ...]:
         """The sessions whose logs, or the outputs that these name, hold one of these texts."""

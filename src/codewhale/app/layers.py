@@ -13,6 +13,7 @@ from codewhale.memory.layers import MemoryRefused
 from codewhale.memory.model import MemoryFault
 from codewhale.process.repository import find_root
 from codewhale.protocol.decisions import Clause
+from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.memory import LayerPlace, LayerRow, MemoryItem, Trust
 from codewhale.protocol.views import SessionSummary
 from codewhale.session.prompt import Instruction, instruction_text, load_instructions
@@ -188,7 +189,10 @@ class AnswersLayer(OwnedLayer):
 
     def items(self, workspace: str, session: str) -> Sequence[MemoryItem]:
         with self._store() as store:
-            totals = store.totals()
+            try:
+                totals = store.totals()
+            except CodeWhaleError as error:
+                return (MemoryItem("answers", str(error), "global", store.path, "derived", bytes=_size(store.path)),)
         if not totals.answers:
             return ()
         text, last = f"{totals.answers:,} answers", rfc3339(totals.last)
@@ -199,7 +203,10 @@ class AnswersLayer(OwnedLayer):
 
     def clear(self, workspace: str, session: str) -> str:
         with self._store() as store:
-            count = store.clear()
+            try:
+                count = store.clear()
+            except CodeWhaleError as error:
+                raise MemoryRefused(str(error)) from error
         return f"{count:,} kept answers removed." if count else "No answer was kept."
 
     def _store(self) -> "closing[AnswerStore]":

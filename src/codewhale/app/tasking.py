@@ -147,11 +147,13 @@ class Tasking:
             self._worker = None
 
     async def idle(self) -> None:
-        """Return once nothing is queued or at work."""
+        """Return once nothing is due, queued or at work. A journal that cannot be read is asked again."""
         while True:
-            counts = (await self.board(1)).counts
-            if not (counts.get("queued") or counts.get("running")):
-                return
+            with contextlib.suppress(CodeWhaleError):
+                await asyncio.to_thread(self.automations.fire_due)
+                counts = (await self.board(1)).counts
+                if not (counts.get("queued") or counts.get("running")):
+                    return
             await asyncio.sleep(_IDLE_SECONDS)
 
     def watching(self, call: CallView) -> "TaskCalls | None":
@@ -164,7 +166,7 @@ class Tasking:
 
     def creator_mode(self, session: str) -> Mode:
         """How far a session may go now: one that is open here, or as its log says; one that is gone bounds nothing
-        beyond what its tasks were made with."""
+        beyond what its tasks were made with, and one whose log cannot be read is taken for one that plans."""
         with contextlib.suppress(SessionError):
             return self._engine().session(session).rights.mode
         log = os.path.join(self._home, "sessions", session, "log.jsonl")
@@ -172,8 +174,10 @@ class Tasking:
             size = os.path.getsize(log)
             if self._modes.get(session, (-1, Mode.PLAN))[0] != size:
                 self._modes[session] = (size, self._logged_mode(session))
-        except (OSError, SessionError):
+        except FileNotFoundError:
             return Mode.YOLO
+        except (OSError, SessionError):
+            return Mode.PLAN
         return self._modes[session][1]
 
     def _logged_mode(self, session: str) -> Mode:

@@ -15,6 +15,7 @@ from codewhale.memory.originals import plan_lines
 from codewhale.memory.promote import answer, promote
 from codewhale.memory.service import Memory
 from codewhale.memory.user_layer import fact_items
+from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.memory import MemoryItem
 from codewhale.protocol.ops import CommandOutput
 from codewhale.protocol.views import SessionSummary
@@ -157,8 +158,11 @@ class MemoryCommand:
         cleared = await asyncio.to_thread(self._memory.clear, context.workspace, facts)
         if not cleared:
             return CommandOutput("Nothing was cleared: those facts were removed meanwhile.", ok=False)
-        self._clearer.forget(texts)
         lines = [f"Cleared: {fact_row(fact)}" for fact in cleared[:MOST_SHOWN]]
+        try:
+            self._clearer.forget(texts)
+        except CodeWhaleError as error:
+            lines.append(f"Kept answers to sub-queries may still say it; /context rlm-memo clear removes all. {error}")
         lines.append(f"Within 30 days /memory restore {cleared[0].id} takes it back.")
         if not sessions:
             return CommandOutput("\n".join([*lines, *_holding(rows)]))

@@ -54,7 +54,9 @@ class Presence:
 
     def alone(self) -> bool:
         """Whether nobody else has it now; then nobody else comes before `release` or `share`."""
-        return self._try(fcntl.LOCK_EX)
+        if not (alone := self._try(fcntl.LOCK_EX)):
+            self.share()  # a change of the lock that is refused has given the old one back
+        return alone
 
     def share(self) -> None:
         fcntl.flock(self._fd, fcntl.LOCK_SH)

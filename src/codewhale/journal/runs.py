@@ -113,6 +113,8 @@ class SqliteRuns:
         with self._database.write(full=True) as base:
             now = self._database.now(base)
             run = held(base, lease, now)
+            if run.stop and state == "interrupted":  # its end was asked for before the process left it
+                state = "cancelled"
             return put_run(base, run, state, result, now)
 
     def change(self, lease: Lease, data: Data) -> Run:
@@ -170,7 +172,7 @@ class SqliteRuns:
             if stands is None or stands.state in ("completed", "failed", "cancelled"):
                 return stands
             if stands.state != "running":
-                return put_run(base, stands, "cancelled", {}, self._database.now(base))
+                return put_run(base, stands, "cancelled", stands.result, self._database.now(base))
             base.execute("UPDATE runs SET stop = 1 WHERE id = ?", (run,))
             return msgspec.structs.replace(stands, stop=True)
 

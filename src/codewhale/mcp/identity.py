@@ -77,7 +77,7 @@ def resolve(server: ConfiguredServer, environ: Mapping[str, str], workspace: str
     url, folder = text(server.url, "url"), _folder(text(server.cwd, "cwd"), workspace)
     program = _program(argv[0], folder, env.get("PATH") or environ.get("PATH", os.defpath), workspace) if argv else ""
     identity = ServerIdentity(
-        program, argv, folder, url, _hashes(server.env), _hashes(server.headers), tuple(borrowed),
+        program, argv, folder if argv else "", url, _hashes(server.env), _hashes(server.headers), tuple(borrowed),
         dict(_named(argv, folder)) if argv else {}, server.sampling, server.sandbox,
     )  # fmt: skip
     times = server.times

@@ -5,14 +5,17 @@ import os
 import sqlite3
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 import msgspec
 from msgspec import Struct
 
 from codewhale.lib.files import private_dir
+from codewhale.protocol.errors import CodeWhaleError
 
 _MOST = 50_000
+_REST = 30.0  # seconds without the file after it was busy or refused, so that not every question waits for it
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS answers (key TEXT PRIMARY KEY, text TEXT NOT NULL, finish TEXT NOT NULL, model TEXT NOT NULL,
   session TEXT NOT NULL, at REAL NOT NULL) WITHOUT ROWID;
@@ -40,24 +43,30 @@ def answer_key(model: str, parameters: dict[str, object], prompt: str, part: byt
 
 
 class AnswerStore:
-    """A SQLite file below `home`, made at the first answer that is kept; one that is damaged is begun anew."""
+    """A SQLite file below `home`, made at the first answer that is kept; one that is damaged is begun anew.
 
-    def __init__(self, home: str) -> None:
+    Asking goes on without one that is busy (for `wait` seconds) or cannot be read or written; what is to be forgotten
+    there is said to stay."""
+
+    def __init__(self, home: str, *, wait: float = 5.0) -> None:
         self._folder = os.path.join(home, "rlm")
         self.path = os.path.join(self._folder, "answers.sqlite3")
+        self._wait = wait
+        self._rests = 0.0  # until this moment nothing is looked up or kept
         self._base: sqlite3.Connection | None = None
         self._lock = threading.Lock()
 
     def get(self, key: str) -> KeptAnswer | None:
-        with self._lock:
-            base = self._open(make=False)
+        found = None
+        with self._lock, self._spared():
+            base = self._open(make=False) if self._works() else None
             row = None if base is None else base.execute("SELECT text, finish FROM answers WHERE key = ?", (key,))
             found = row.fetchone() if row is not None else None
         return None if found is None else KeptAnswer(*found)
 
     def put(self, key: str, answer: KeptAnswer, model: str, session: str) -> None:
-        with self._lock:
-            base = self._open(make=True)
+        with self._lock, self._spared():
+            base = self._open(make=True) if self._works() else None
             if base is not None:
                 base.execute(
                     "INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, ?)",
@@ -65,36 +74,33 @@ class AnswerStore:
                 )
 
     def totals(self) -> KeptTotals:
-        with self._lock:
+        """Raises CodeWhaleError where the file cannot be read."""
+        with self._lock, self._told():
             base = self._open(make=False)
-            if base is None:
-                return KeptTotals()
-            return KeptTotals(
-                *base.execute(
-                    "SELECT count(*), coalesce(sum(length(CAST(text AS BLOB))), 0), coalesce(max(at), 0) FROM answers"
-                ).fetchone()
-            )
+            return KeptTotals() if base is None else self._totals(base)
 
     def drop(self, holds: Callable[[str], bool]) -> int:
-        """Forget the answers whose text `holds` something, so that no byte of them stays; how many there were."""
-        with self._lock:
+        """Forget the answers whose text `holds` something, so that no byte of them stays; how many there were. Raises
+        CodeWhaleError where they stay."""
+        with self._lock, self._told():
             base = self._open(make=False)
             rows = [] if base is None else base.execute("SELECT key, text FROM answers").fetchall()
             keys = [(key,) for key, text in rows if holds(text)]
             if base is not None and keys:
                 base.executemany("DELETE FROM answers WHERE key = ?", keys)
-                base.execute("VACUUM")
-                base.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                self._shrink(base)
         return len(keys)
 
     def clear(self) -> int:
-        """Forget all of them, so that no byte stays in the file; how many there were."""
-        count = self.totals().answers
-        with self._lock:
-            self._close()
-            for end in ("", "-wal", "-shm"):
-                if os.path.exists(self.path + end):
-                    os.unlink(self.path + end)
+        """Forget all of them, for whoever has the file open too, so that no byte stays; how many there were. Raises
+        CodeWhaleError where they stay."""
+        with self._lock, self._told():
+            base = self._open(make=False)
+            if base is None:
+                return 0
+            count = self._totals(base).answers
+            base.execute("DELETE FROM answers")
+            self._shrink(base)
         return count
 
     def close(self) -> None:
@@ -106,6 +112,46 @@ class AnswerStore:
             self._base.close()
         self._base = None
 
+    def _totals(self, base: sqlite3.Connection) -> KeptTotals:
+        rows = base.execute(
+            "SELECT count(*), coalesce(sum(length(CAST(text AS BLOB))), 0), coalesce(max(at), 0) FROM answers"
+        )
+        return KeptTotals(*rows.fetchone())
+
+    def _shrink(self, base: sqlite3.Connection) -> None:
+        base.execute("VACUUM")
+        (busy, _, _) = base.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
+        if busy:
+            raise sqlite3.OperationalError("another program is reading it")
+
+    def _works(self) -> bool:
+        return time.monotonic() >= self._rests
+
+    @contextmanager
+    def _spared(self) -> Iterator[None]:
+        """What the file refuses costs nobody an answer."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if _damaged(error):
+                self._remove()
+            else:
+                self._rests = time.monotonic() + _REST
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            text = f"The kept answers in {self.path} cannot be used now ({error}); try again, or remove that file."
+            raise CodeWhaleError(text) from error
+
+    def _remove(self) -> None:
+        self._close()
+        for end in ("", "-wal", "-shm"):
+            with suppress(OSError):
+                os.unlink(self.path + end)
+
     def _open(self, *, make: bool) -> sqlite3.Connection | None:
         if self._base is not None:
             return self._base
@@ -114,14 +160,17 @@ class AnswerStore:
         private_dir(self._folder)
         try:
             self._base = self._begin()
-        except sqlite3.DatabaseError:
-            os.unlink(self.path)
+        except sqlite3.DatabaseError as error:
+            if not _damaged(error):
+                raise
+            self._remove()
             self._base = self._begin()
         return self._base
 
     def _begin(self) -> sqlite3.Connection:
-        os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
-        base = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=5)
+        if not os.path.exists(self.path):  # closing a file that is open elsewhere in this process ends its locks
+            os.close(os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+        base = sqlite3.connect(self.path, isolation_level=None, check_same_thread=False, timeout=self._wait)
         try:
             base.execute("PRAGMA journal_mode = WAL")
             base.execute("PRAGMA synchronous = NORMAL")
@@ -134,3 +183,8 @@ class AnswerStore:
             base.close()
             raise
         return base
+
+
+def _damaged(error: Exception) -> bool:
+    """Whether what a file holds is wrong; one that is busy or full, or refuses, raises a kind below this one."""
+    return type(error) is sqlite3.DatabaseError

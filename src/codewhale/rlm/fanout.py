@@ -76,7 +76,8 @@ class SubQueries:
             return _failed("prompt", "the prompt is empty; say what to do with the slice")
         part = await self._part(span)
         if ask.kind == "rlm" and self.recurse is not None and self.settings.sub_rlm_max_depth > 0:
-            return Answered(await self.recurse(prompt, part or self._source.read(0, self._source.bytes)))
+            whole = span is None
+            return Answered(await self.recurse(prompt, self._source.read(0, self._source.bytes) if whole else part))
         text = query_text(prompt, part.decode("utf-8", "replace"))
         if len(text) > PROMPT_CHARS:
             most = f"a sub-query has at most {PROMPT_CHARS:,} characters, this one {len(text):,}; use smaller slices"

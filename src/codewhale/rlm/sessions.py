@@ -69,7 +69,8 @@ class RecursiveSession:
         self._wait()
 
     async def run(self, code: str) -> RoundReport:
-        """One round. Its errors are part of the report; a cancel ends the round and what it asked."""
+        """One round. Its errors are part of the report; a cancel ends the round and what it asked. Raises ToolError
+        where one is running, or where the kernel cannot begin anew."""
         if self._running.locked():
             raise ToolError("execution_failed", f"A round of {self.name} is running; wait for its result.")
         async with self._running:
@@ -77,6 +78,7 @@ class RecursiveSession:
                 self._idle.cancel()
             anew, self.lost = self.lost, ""
             if self._kernel is None:
+                self.source.check()  # a kernel maps what stands at its path
                 await self.start(confined=not self._unconfined)
             assert self._kernel is not None
             self._confined = self._kernel.confined

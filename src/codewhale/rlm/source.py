@@ -31,11 +31,23 @@ class SourceFile:
     def read(self, start: int, end: int) -> bytes:
         """Bytes `start` to `end`. Raises ToolError where the file has changed."""
         if self._stat() != self._state:
-            raise ToolError(
-                "execution_failed",
-                f"The source {self.path} has changed since it was opened; close this session and open it again.",
-            )
+            raise self._changed()
         return os.pread(self._fd, max(0, end - start), max(0, start))
+
+    def check(self) -> None:
+        """Raises ToolError where another file, or none, stands at the path of this one, or where it has changed."""
+        try:
+            there = self._of(os.stat(self.path))
+        except OSError:
+            there = None
+        if there != self._state:
+            raise self._changed()
+
+    def _changed(self) -> ToolError:
+        return ToolError(
+            "execution_failed",
+            f"The source {self.path} has changed since it was opened; close this session and open it again.",
+        )
 
     def close(self) -> None:
         if self._fd >= 0:
@@ -43,7 +55,10 @@ class SourceFile:
         self._fd = -1
 
     def _stat(self) -> tuple[int, int, int]:
-        state = os.fstat(self._fd)
+        return self._of(os.fstat(self._fd))
+
+    @staticmethod
+    def _of(state: os.stat_result) -> tuple[int, int, int]:
         return state.st_ino, state.st_size, state.st_mtime_ns
 
 

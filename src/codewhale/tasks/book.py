@@ -107,7 +107,7 @@ class TaskBook:
         spec = TaskSpec(
             prompt=conversation.prompt or "(its prompt is lost)", workspace=opened.workspace,
             mode=min(opened.mode, Mode.AGENT, key=list(Mode).index), provider=opened.provider, model=opened.model,
-            scope=opened.scope, by="found again", session=session,
+            scope=opened.scope, by="found again",
         )  # fmt: skip
         stands = journal.runs.add(replace(new_task(task, spec), due=FOREVER))  # nobody takes it before it is settled
         state, result = ending(conversation) or ("interrupted", _interrupted(conversation))

@@ -27,6 +27,7 @@ from codewhale.protocol.events import (
     TurnStarted,
 )
 from codewhale.protocol.messages import Text
+from codewhale.protocol.modes import Authority
 from codewhale.protocol.tasks import TASK_KIND, TaskLine
 from codewhale.protocol.tools import Effect
 from codewhale.session.store import SessionStore
@@ -39,12 +40,13 @@ UPDATES = "task_updates"  # the key of a result's metadata under which a tool wr
 
 class TaskConversation(Struct):
     """A fold over one log. `begun` are the calls without a result, `jobs` the commands that ran beside; `end` is the
-    last turn's, None while one is open."""
+    last turn's, None while one is open. `by_person`: a person has taken it up, whose turns are not the task's."""
 
     opened: SessionOpened | None = None
     prompt: str = ""
     turns: int = 0
     attempts: int = 0
+    by_person: bool = False
     end: TurnFinished | None = None
     begun: dict[str, CallStarted] = field(default_factory=dict)
     jobs: dict[str, JobStarted] = field(default_factory=dict)
@@ -60,6 +62,7 @@ class TaskConversation(Struct):
                 self.opened = self.opened or event
                 self._attempt()
             case SessionResumed():
+                self.by_person = event.authority is Authority.PERSON
                 self._attempt()
             case TurnStarted():
                 self.turns, self.end = event.turn, None
@@ -151,7 +154,7 @@ def read_conversation(sessions: SessionStore, session: str) -> TaskConversation 
 def ending(conversation: TaskConversation) -> tuple[RunState, dict[str, object]] | None:
     """The state that a task whose last turn has ended is in, with its result; None where it did not come to that."""
     end = conversation.end
-    if end is None or end.status == "interrupted":
+    if end is None or end.status == "interrupted" or conversation.by_person:
         return None
     answer = str(end.result.get("answer", "")).strip()
     if end.status == "done":

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import os
 from collections.abc import AsyncIterator, Callable
+from time import monotonic
 from typing import Protocol, TypeVar
 
 import msgspec
@@ -93,19 +94,19 @@ class TaskRunner:
 
     async def _beat(self) -> None:
         """Extend the lease until it is lost, and hear whether the task's end is wanted."""
+        extended, seconds = monotonic(), self._parts.lease_seconds
         while not self.lost:
-            await asyncio.sleep(self._parts.lease_seconds / 3)
+            await asyncio.sleep(seconds / 3)
             failpoints.hit("task.beat")
+            begun = monotonic()
             try:
-                run, self.lease = await asyncio.to_thread(
-                    self._parts.journal.runs.beat, self.lease, self._parts.lease_seconds
-                )
-            except LeaseLost:
-                self.lost = True
-                await self._interrupt()
-            except JournalError:
-                continue  # tried again before the lease is over; where it never works, it is lost
+                run, self.lease = await asyncio.to_thread(self._parts.journal.runs.beat, self.lease, seconds)
+            except JournalError as error:
+                if isinstance(error, LeaseLost) or monotonic() - extended >= seconds:
+                    self.lost = True
+                    await self._interrupt()
             else:
+                extended = begun
                 if run.stop:
                     await self.cancel()
 
@@ -120,7 +121,7 @@ class TaskRunner:
         failpoints.hit("task.claimed")
         try:
             known = await asyncio.to_thread(read_conversation, self._parts.sessions, self._spec.session)
-            left = (*self._spec.left, *(known.unfinished if known is not None else ()))
+            left = tuple(dict.fromkeys((*self._spec.left, *(known.unfinished if known is not None else ()))))
             done = ending(known) if known is not None and not self._spec.left else None
             if done is not None and done[0] == "completed":
                 return done  # the record of its end was lost, not the end
@@ -236,6 +237,6 @@ class TaskRunner:
             case CallFinished(call_id=call, metadata={"task_updates": dict() as written}):
                 updates = {str(kind): value for kind, value in written.items() if kind not in OWN_EVENTS}
         for kind, value in updates.items():
-            with contextlib.suppress(LeaseLost):
+            with contextlib.suppress(JournalError):  # the sub-agent's own log says it, too
                 note, key = self._parts.journal.ledger.note, f"{session}:{call}:{kind}"
                 await asyncio.to_thread(note, self._run.id, kind, {"value": value}, key, self.lease)

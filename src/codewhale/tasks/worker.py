@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import inspect
 from collections.abc import Callable
 
 from codewhale.journal.model import Data, JournalError, Lease, Run
@@ -63,9 +64,9 @@ class TaskWorker:
         if not self._book.exists:
             return
         trouble = ""
-        for step in (self._show, self._hear, self._settle, self._queue, self._take):
+        for step in (self._show, self._hear, self._book.settle, self._due, self._take):
             try:
-                await step()
+                await (step() if inspect.iscoroutinefunction(step) else asyncio.to_thread(step))
             except CodeWhaleError as error:
                 trouble = trouble or str(error)
             except Exception as error:  # the next look may do better; nothing may end the looking unsaid
@@ -73,12 +74,6 @@ class TaskWorker:
         if trouble and trouble != self._trouble:
             self._say(f"tasks: {trouble}")
         self._trouble = trouble
-
-    async def _settle(self) -> None:
-        await asyncio.to_thread(self._book.settle)
-
-    async def _queue(self) -> None:
-        await asyncio.to_thread(self._due)
 
     async def _take(self) -> None:
         while len(self._running) < self._slots:
@@ -117,8 +112,10 @@ class TaskWorker:
     async def _run(self, name: str, runner: TaskRunner) -> None:
         self._say(f"{name} begins")
 
+        calls = TaskCalls(self._parts().journal, lambda: runner.lease, runner.may)
+
         def opened(session: str) -> None:
-            self._calls[session] = TaskCalls(self._parts().journal, lambda: runner.lease, runner.may)
+            self._calls[session] = calls
 
         try:
             await runner.work(opened)
@@ -126,8 +123,10 @@ class TaskWorker:
         except CodeWhaleError as error:
             self._say(f"{name}: {error}")
         finally:
-            self._running.pop(name, None)
-            self._calls.pop(runner.session, None)
+            if self._running.get(name) is runner:  # else it was claimed here again since its lease ended
+                del self._running[name]
+            if self._calls.get(runner.session) is calls:
+                del self._calls[runner.session]
 
     async def _leave(self) -> None:
         for runner in list(self._running.values()):

@@ -1,6 +1,7 @@
 """Automations: durable tasks that begin by the clock. What changes one shows a person what may then run unasked."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from functools import partial
 from typing import Annotated, Any, Literal, NoReturn, Protocol
@@ -211,9 +212,11 @@ class AutomationTools:
 
     async def _changed(self, args: Args, change: Callable[[], AutomationView], how: str) -> ToolResult:
         view = await self._asked(args, change)
-        board = await self._asked(args, self._book.board, 1)
+        notice = ""
+        with contextlib.suppress(CodeWhaleError):  # it is done, whatever comes of this
+            notice = (await asyncio.to_thread(self._book.board, 1)).notice
         said = {"summary": f"{view.id} {how}.", "automation": _object(view)}
-        return _result({**said, "notice": board.notice} if board.notice else said, (view,))
+        return _result({**said, "notice": notice} if notice else said, (view,))
 
     async def _asked(self, args: Args, ask: Callable[..., Any], *arguments: Any) -> Any:
         try:

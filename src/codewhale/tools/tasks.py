@@ -1,6 +1,7 @@
 """Durable tasks: work that outlives the window it was given in."""
 
 import asyncio
+import contextlib
 from typing import Annotated, Any, Literal, NoReturn, Protocol
 
 import msgspec
@@ -111,11 +112,13 @@ class TaskTools:
         )
         try:
             view = await asyncio.to_thread(self._add, call, request)
-            board = await self._tasks.board(1)
         except CodeWhaleError as error:
             _refused(error, "task_create", msgspec.to_builtins(args))
+        notice = ""
+        with contextlib.suppress(CodeWhaleError):  # it is made, whatever comes of this
+            notice = (await self._tasks.board(1)).notice
         said = {"summary": f"{view.id} is queued.", "task": task_object(view)}
-        return _result({"task_id": view.id, **said, **({"notice": board.notice} if board.notice else {})}, (view,))
+        return _result({"task_id": view.id, **said, **({"notice": notice} if notice else {})}, (view,))
 
     def _add(self, call: CallContext, request: TaskRequest) -> TaskView:
         asks = request.auto_approve or request.on_death == "resume"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 _BLOCK = 1 << 16
+MOST_FRAME = 32 << 20  # what the host takes at most
 
 
 class HostGone(BaseException):
@@ -68,7 +69,13 @@ class Channel:
         self.order: Any = None
 
     def send(self, frame: "Any") -> None:
-        data = json.dumps(frame, ensure_ascii=True, separators=(",", ":"), allow_nan=False).encode()
+        """Raises ValueError for what is larger than the host takes, and HostGone. Half a character is sent as "?"."""
+        text = json.dumps(frame, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+        data = text.encode("utf-8", "replace")
+        if len(data) > MOST_FRAME:
+            raise ValueError(
+                f"{len(data):,} bytes are more than the {MOST_FRAME:,} of one message; pass slices or less"
+            )
         data = len(data).to_bytes(4, "big") + data
         with self._writing:
             self._interrupts.hold()

@@ -225,6 +225,8 @@ class KernelNames:
     def _ask(self, kind: str, prompts: "Any", slices: "Any", options: "Any", whole: bool = False) -> "Any":
         if not slices:
             return Answers()
+        if isinstance(prompts, list) and len(prompts) != len(slices):
+            raise ValueError(f"{len(prompts)} prompts and {len(slices)} slices; send one prompt, or as many of each")
         frame = {"kind": kind, "spans": [self._span(one) for one in slices], "options": {}, "whole": whole}
         if isinstance(prompts, list):
             frame["prompts"] = [_said(prompt) for prompt in prompts]
@@ -244,16 +246,22 @@ class KernelNames:
         if isinstance(part, (Span, PlainSpan)):
             return [part.start, part.end]
         if isinstance(part, dict) and {"start", "end"} <= part.keys() and "match" not in part:
-            return [part["start"], part["end"]]
+            return self._within(part["start"], part["end"])
         if isinstance(part, bytes):
             return decoded(part)
         return _said(part)
+
+    def _within(self, start: "Any", end: "Any") -> "Any":
+        size = self.source.bytes
+        if type(start) is not int or type(end) is not int or not 0 <= start <= end <= size:
+            raise ValueError(f"a slice from {start!r} to {end!r}; send bytes, 0 <= start <= end <= {size}")
+        return [start, end]
 
     # ---------------------------------------------------------------- the answer
 
     def finalize(self, value: "Any", confidence: "Any" = None) -> None:
         """Give the answer of this session: any JSON value."""
-        if confidence is not None and not isinstance(confidence, (int, float)):
+        if confidence is not None and not _finite(confidence):
             raise ValueError(f"finalize: confidence is {confidence!r}; send a number from 0 to 1")
         kept, coerced = value, False
         try:
@@ -284,6 +292,16 @@ def _listed(values: "Any", name: str, what: "Any") -> "Any":
 
 def _said(value: "Any") -> "Any":
     return value if type(value) is str else str(value)
+
+
+def _finite(value: "Any") -> "Any":
+    """Whether a value is a number that a frame can hold as one."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _endless(value: "Any") -> "Any":

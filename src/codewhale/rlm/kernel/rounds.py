@@ -93,7 +93,11 @@ class KernelLoop:
         self._channel.send({"ready": {"bytes": self._source.bytes, "text": plain is not None}})
         while True:
             order = self._channel.next_order()
-            self._channel.send(self._round(order))
+            done = self._round(order)
+            try:
+                self._channel.send(done)
+            except ValueError as error:
+                self._channel.send(done | {"finals": [], "error": _unsent(done["error"], error)})
 
     def _end(self, number: int, frame: "Any") -> None:
         if threading.current_thread() is not threading.main_thread():
@@ -187,6 +191,14 @@ class KernelLoop:
         if len(lines) > 12:
             lines = [*lines[:6], f"... {len(lines) - 12} more ...", *lines[-6:]]
         return {"kind": kind, "message": message, "traceback": "\n".join(lines)}
+
+
+def _unsent(error: "Any", why: "Any") -> "Any":
+    """The error of a round whose answers cannot be sent, beside its own where it has one."""
+    message = f"what the round gave finalize was dropped, its variables stand: {why}"
+    if error is None:
+        return {"kind": "ValueError", "message": message, "traceback": ""}
+    return {**error, "message": f"{error['message']}; {message}"}
 
 
 def _builtins() -> "Any":
