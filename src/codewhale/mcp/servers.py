@@ -315,8 +315,10 @@ class McpServers:
             self._answer(AskAnswer(ask.ask, found))
         except ServerFailed as error:
             self._answer(AskAnswer(ask.ask, refused=str(error)))
-        except Exception as error:  # whatever it was: the server must not wait for it
+        except BaseException as error:  # whatever it was, also the end of the call: the server must not wait for it
             self._answer(AskAnswer(ask.ask, refused=type(error).__name__))
+            if not isinstance(error, Exception):
+                raise
 
     async def _log_in(self, ask: ServerAsk) -> None:
         """What the broker asks to log in, or to stay so."""

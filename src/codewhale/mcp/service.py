@@ -27,6 +27,10 @@ T = TypeVar("T")
 _KINDS: Mapping[str, ErrorKind] = {
     "timeout": "timeout", "start": "not_available", "auth": "not_available", "refused": "permission_denied",
 }  # fmt: skip
+_CHANGED = (
+    "What the server {} says of {} has changed since the user approved it, so nothing was sent. Call it again: the "
+    "user is shown the difference."
+)
 _MAYBE = " The request had been sent: look what it did before you send it again."
 
 
@@ -222,6 +226,7 @@ class McpService:
     async def ready(self, name: str, again: bool = False) -> RememberedOffer:
         """What a server offers, which is started where it does not run, or `again`. Raises ToolError."""
         server = self.server(name)
+        self._loop = asyncio.get_running_loop()
         if again:
             self._started.pop(name, None)
             await self._close(name)
@@ -276,7 +281,10 @@ class McpService:
     async def call(self, wire: str, arguments: dict[str, Any], caller: ServerCaller) -> CallOutcome:
         """Call a tool. Raises ToolError."""
         server, tool = self.table.tools[wire]
-        await self.ready(server)
+        before = self.changed_tool(wire)
+        await self.ready(server)  # which may have started it, and heard what it says of itself today
+        if self.table.tools.get(wire) != (server, tool) or self.changed_tool(wire) != before:
+            raise ToolError("permission_denied", _CHANGED.format(server, one_line(tool, 80)))
         return await self._asked(server, lambda broker: broker.call(server, tool, arguments, caller))
 
     async def read(self, name: str, uri: str, caller: ServerCaller) -> CallOutcome:
@@ -358,9 +366,14 @@ class McpService:
                 yield row(wire, server.name, tools[name])
 
     def _aside(self, work: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        """Do it on the loop that the servers run on, from any thread."""
+
+        def begin() -> None:
+            task = asyncio.ensure_future(work)
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+        self._loop.call_soon_threadsafe(begin)
 
     async def aclose(self) -> None:
         """End all servers and the broker."""
