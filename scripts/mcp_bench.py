@@ -77,6 +77,7 @@ async def sizes(servers: McpServers) -> list[bool]:
         seconds = time.perf_counter() - began
         print(f"{tool}, cancelled: given up after {seconds * 1000:.0f} ms (at most {CANCEL * 1000:.0f})")
         fine.append(seconds <= CANCEL)
+    await servers.open(spec())
     try:
         await servers.call("rude", "endless", {}, Silent())
     except ServerFailed as error:

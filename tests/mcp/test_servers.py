@@ -136,6 +136,25 @@ async def test_a_question_that_may_be_of_several_calls_is_refused_and_each_is_to
     assert json.loads(first(await servers.call("rude", "ask", {}, other)))["action"] == "accept"
 
 
+async def test_a_call_that_is_cut_off_answers_what_its_server_asked(servers: McpServers) -> None:
+    class Thinking(Asked):
+        asked, over = asyncio.Event(), asyncio.Event()
+
+        async def elicit(self, server: str, message: str, schema: dict[str, Any], url: str) -> dict[str, Any]:
+            self.asked.set()
+            try:
+                return await asyncio.Future()
+            finally:
+                self.over.set()
+
+    await servers.open(rude(call_seconds=PATIENCE))
+    call = asyncio.create_task(servers.call("rude", "ask", {}, caller := Thinking()))
+    await asyncio.wait_for(caller.asked.wait(), PATIENCE)
+    call.cancel()
+    await asyncio.wait_for(caller.over.wait(), PATIENCE)
+    assert first(await servers.call("rude", "add", {"a": 1, "b": 2}, Asked())) == "3", "it waits for its answer else"
+
+
 async def test_results_of_any_size_and_kind_are_bounded(servers: McpServers) -> None:
     asked = Asked()
     await servers.open(rude())
@@ -159,6 +178,7 @@ async def test_an_answer_without_end_ends_the_server(servers: McpServers) -> Non
         await servers.call("rude", "endless", {}, Asked())
     assert (lost.value.kind, lost.value.sent) == ("lost", True)
     assert "a message of more than" in servers.state("rude").stderr
+    await servers.open(rude())
     assert first(await servers.call("rude", "add", {"a": 1, "b": 2}, Asked())) == "3"
 
 
@@ -200,6 +220,11 @@ async def test_a_server_that_dies_in_a_call_is_not_asked_twice(servers: McpServe
         await servers.call("rude", "die", {"path": str(notes)}, Asked())
     assert (lost.value.kind, lost.value.sent, notes.read_text()) == ("lost", True, "done\n")
     assert servers.state("rude").state == "failed" and "I am gone" in servers.state("rude").stderr
+    for ask in (servers.call("rude", "add", {"a": 1, "b": 2}, Asked()), servers.offer("rude")):
+        with pytest.raises(ServerFailed, match=r"does not run\. Nothing was sent") as lost:
+            await ask
+        assert (lost.value.kind, lost.value.sent) == ("lost", False)
+    await servers.open(rude())
     assert first(await servers.call("rude", "add", {"a": 1, "b": 2}, Asked())) == "3"
     assert servers.state("rude").state == "ready"
 
@@ -219,4 +244,5 @@ async def test_killed_brokers_lose_no_call_and_repeat_none(servers: McpServers, 
         assert servers.state("rude").state == "failed"
         await until(lambda tree=tree: not set(tree) & set(descendants(os.getpid())))  # type: ignore[misc]
     assert notes.read_text() == "done\n" * 3
+    await servers.open(rude())
     assert first(await servers.call("rude", "add", {"a": 1, "b": 2}, Asked())) == "3"

@@ -127,8 +127,13 @@ async def test_a_person_logs_in_to_a_configured_server(site: Callable[[], Site],
         admin.approve("web", pending.fingerprint)
         with pytest.raises(ConfigError, match="asks for a login"):
             await admin.start("web")
+        admin.keep_token("web", "typed and old")
         await admin.log_in("web", browser([]))
         assert (await admin.start("web")).tools
+        (tmp_path / "secrets" / "mcp-logins.json").chmod(0o644)
+        with pytest.raises(ConfigError, match="others can read it"):
+            await admin.log_in("web", browser([]))
+        (tmp_path / "secrets" / "mcp-logins.json").chmod(0o600)
         assert admin.forget_token("web") and not admin.forget_token("web")
     finally:
         await admin.aclose()

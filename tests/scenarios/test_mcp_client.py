@@ -1,11 +1,16 @@
 """Servers of others through the front door: a real program, approved, found, called, changed; what it may not do."""
 
+import asyncio
 import json
+import os
+import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from codewhale.process.launcher import descendants
+from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import ApprovalAsked, QuestionAsked, TurnFinished
 from codewhale.protocol.modes import Authority, Mode
 from codewhale.protocol.ops import Answer, RunCommand, SendMessage
@@ -154,6 +159,32 @@ async def test_a_description_that_changed_is_shown_before_the_first_call_too(wor
         events = await answered(stage, session)
         assert only(events, ApprovalAsked)[0].rule == "mcp.tool" and results(events)[-1].ok
     assert world.calls.count("milk") == 1
+
+
+async def test_a_server_that_ended_is_started_again_only_as_it_was_approved(world: McpWorld) -> None:
+    noting = calling("mcp_notes_add_note", text="milk")
+    await known(world)
+    async with harness(world.home, world.work, [SEARCH, noting, DONE, noting, DONE]) as stage:
+        session = await started(stage, mode=Mode.YOLO, authority=Authority.AUTO)
+        assert results(await stage.turn("Go", session))[-1].ok
+        starts = sum(line.startswith("started") for line in world.calls)
+        with world.script.open("a") as script:
+            script.write("\n# another program by now\n")
+        for pid in descendants(os.getpid()):
+            if str(world.script).encode() in Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0"):
+                os.kill(pid, signal.SIGKILL)
+        while (await listed(stage, session)).state == "ready":  # noqa: ASYNC110
+            await asyncio.sleep(0.02)
+        (refused,) = results(await stage.turn("Again", session))
+    assert not refused.ok and "has changed since it was approved" in refused.content
+    assert sum(line.startswith("started") for line in world.calls) == starts
+
+
+async def test_a_required_server_with_a_fault_lets_no_session_begin(world: McpWorld) -> None:
+    world.name(notes=world.entry(required=True, sandbocks="none"))
+    async with harness(world.home, world.work, []) as stage:
+        with pytest.raises(SessionError, match="sandbocks"):
+            await stage.open(mode=Mode.YOLO)
 
 
 async def test_a_running_server_that_is_switched_off_ends(world: McpWorld) -> None:

@@ -116,7 +116,9 @@ def read_entry(name: str, row: Any, file: str, source: Source, times: Times) -> 
         return _server(name, row, file, source, times)
     except EntryFault as wrong:
         place = ".".join(filter(None, ("servers", one_line(name, 80) or '""', wrong.key)))
-        return ConfiguredServer(name, file, source, fault=ConfigFault(file, place, wrong.text, wrong.remedy))
+        required = isinstance(row, dict) and row.get("required") is True
+        fault = ConfigFault(file, place, wrong.text, wrong.remedy)
+        return ConfiguredServer(name, file, source, required=required, fault=fault)
 
 
 def read_times(row: Any) -> Times:

@@ -177,9 +177,9 @@ class McpServers:
         return known.state
 
     async def offer(self, name: str) -> ServerOffer:
-        """What a server offers now; it is started where it does not run."""
+        """What a running server offers now."""
         known = self._find(name)
-        link = await self._ready(known)
+        link = _running(known)
         order = Relist(link.number(), name)
         try:
             done = await asyncio.wait_for(link.do(order), known.spec.read_seconds)
@@ -223,19 +223,15 @@ class McpServers:
         try:
             return await self._once(known, what, arguments, caller)
         except ServerFailed as error:
-            if error.kind != "lost":
-                raise
-            if known.state.state == "ready":
+            if error.kind in ("lost", "auth") and known.state.state == "ready":
                 known.state = structs.replace(known.state, state="failed", error=str(error))
-            if error.sent:
-                raise
-        return await self._once(known, what, arguments, caller)
+            raise
 
     async def _once(
         self, known: _Known, what: tuple[str, str], arguments: dict[str, Any], caller: ServerCaller
     ) -> CallOutcome:
         name = known.spec.name
-        link = await self._ready(known)
+        link = _running(known)
         seconds = known.spec.call_seconds if what[0] == "call" else known.spec.read_seconds
         number = link.number()
         turn = self._turns[number] = _Turn(caller, seconds)
@@ -259,13 +255,6 @@ class McpServers:
         if known is None:
             raise ServerFailed("refused", f"The MCP server {name} is not open; nothing was sent.")
         return known
-
-    async def _ready(self, known: _Known) -> ServersLink:
-        """The broker that holds a server, which is started anew where it has ended."""
-        if not known.runs:
-            await self.open(known.spec)
-        assert known.link is not None
-        return known.link
 
     async def _broker(self) -> ServersLink:
         async with self._starting:
@@ -367,3 +356,10 @@ def _heard(task: asyncio.Task[ServerOffer]) -> None:
     """Whoever waited may be gone: the error stands in the server's state."""
     if not task.cancelled():
         task.exception()
+
+
+def _running(known: _Known) -> ServersLink:
+    """The broker that holds a server. None is started here: whoever opens one has looked whether it may."""
+    if known.link is None or not known.runs:
+        raise ServerFailed("lost", f"The MCP server {known.spec.name} does not run. Nothing was sent.")
+    return known.link

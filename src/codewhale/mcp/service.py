@@ -92,8 +92,10 @@ class McpService:
         files = config_files(self.place.user_file, self.place.workspace)
         if files == self.configured.files:
             return self.configured
-        self.configured = read_config(files)
+        before, self.configured = self.configured, read_config(files)
         wanted = {server.name: server for server in self.configured.servers}
+        for name in [name for name in self._errors if before.get(name) != wanted.get(name)]:
+            del self._errors[name]  # it was of what was written before
         for name, written in list(self._started.items()):
             server = wanted.get(name)
             if server is None or server.disabled or server.digest != written:
@@ -226,7 +228,6 @@ class McpService:
     async def ready(self, name: str, again: bool = False) -> RememberedOffer:
         """What a server offers, which is started where it does not run, or `again`. Raises ToolError."""
         server = self.server(name)
-        self._loop = asyncio.get_running_loop()
         if again:
             self._started.pop(name, None)
             await self._close(name)
@@ -240,6 +241,11 @@ class McpService:
                 offer = await self.broker.open(resolved.spec)
             except ServerFailed as failed:
                 raise self._failed(name, failed) from None
+            if self.configured.get(name) != server:
+                await self._close(name)
+                raise ToolError(
+                    "not_available", f"The MCP server {name} was changed while it started; nothing was sent."
+                )
             self._started[name] = server.digest
             return self._take(server, offer)
 
@@ -268,7 +274,7 @@ class McpService:
     def broker(self) -> Servers:
         """What starts servers; made when it is first needed."""
         if self._broker is None:
-            self._broker = self._make()
+            self._loop, self._broker = asyncio.get_running_loop(), self._make()
             self._broker.changed = self._lists_changed
         return self._broker
 
@@ -282,10 +288,14 @@ class McpService:
         """Call a tool. Raises ToolError."""
         server, tool = self.table.tools[wire]
         before = self.changed_tool(wire)
-        await self.ready(server)  # which may have started it, and heard what it says of itself today
-        if self.table.tools.get(wire) != (server, tool) or self.changed_tool(wire) != before:
-            raise ToolError("permission_denied", _CHANGED.format(server, one_line(tool, 80)))
-        return await self._asked(server, lambda broker: broker.call(server, tool, arguments, caller))
+
+        def same() -> None:  # a start hears what a server says of itself today
+            if self.table.tools.get(wire) != (server, tool) or self.changed_tool(wire) != before:
+                raise ToolError("permission_denied", _CHANGED.format(server, one_line(tool, 80)))
+
+        await self.ready(server)
+        same()
+        return await self._asked(server, lambda broker: broker.call(server, tool, arguments, caller), same)
 
     async def read(self, name: str, uri: str, caller: ServerCaller) -> CallOutcome:
         """Read a resource. Raises ToolError."""
@@ -297,8 +307,11 @@ class McpService:
         await self.ready(name)
         return await self._asked(name, lambda broker: broker.prompt(name, prompt, arguments, caller))
 
-    async def _asked(self, name: str, ask: Callable[[Servers], Awaitable[T]]) -> T:
-        """Ask a running server; one that was lost before it was asked is started once more. Raises ToolError."""
+    async def _asked(
+        self, name: str, ask: Callable[[Servers], Awaitable[T]], check: Callable[[], None] = lambda: None
+    ) -> T:
+        """Ask a running server; one that was lost before it was asked is started once more, and `check` made then.
+        Raises ToolError."""
         try:
             return await ask(self.broker)
         except ServerFailed as failed:
@@ -306,6 +319,7 @@ class McpService:
                 raise self._failed(name, failed) from None
         self._started.pop(name, None)
         await self.ready(name)
+        check()
         try:
             return await ask(self.broker)
         except ServerFailed as failed:
@@ -403,3 +417,4 @@ async def log_in(service: McpService, name: str, visit: Callable[[str], None]) -
         await service.broker.login(replace(resolved.spec, headers=headers), visit)
     except ServerFailed as failed:
         raise service._failed(name, failed) from None
+    service.tokens.remove(server)  # one that was typed before would go in place of the login

@@ -227,7 +227,7 @@ class ServerSession:
         name = self.spec.name
         if self._web is not None and self._web.denied:
             return login_needed(name)
-        if error.code == types.INVALID_REQUEST and "Session terminated" in str(error):
+        if self._web is not None and error.code == types.INVALID_REQUEST and "Session terminated" in str(error):
             self._client = None  # the server no longer knows it, and has done nothing
             return ServerFailed(
                 "lost", f"The MCP server {name} has forgotten this session. Nothing was done; try again."

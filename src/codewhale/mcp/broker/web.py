@@ -163,7 +163,7 @@ class LoginFlow:
 
     async def provider(self) -> OAuthClientProvider | None:
         """What adds tokens to requests; None where there are none and nobody could log in."""
-        self._kept = (await self._ask("tokens", {})).data
+        self._kept = await self._asked("tokens", {})
         if not self._back and not self._kept.get("tokens"):
             return None
         options = self._options
@@ -195,20 +195,22 @@ class LoginFlow:
 
     async def _keep(self, name: str, value: dict[str, Any]) -> None:
         self._kept = {**self._kept, name: value}
-        await self._ask("keep", self._kept)
+        await self._asked("keep", self._kept)
 
     async def _visit(self, url: str) -> None:
         if not self._back:
             raise login_needed(self._spec.name)
-        await self._ask("visit", {"url": url})
+        await self._asked("visit", {"url": url})
 
     async def _code(self) -> AuthorizationCodeResult:
-        answer = await self._ask("code", {})
+        found = await self._asked("code", {})
+        return AuthorizationCodeResult(code=str(found.get("code", "")), state=found.get("state"), iss=found.get("iss"))
+
+    async def _asked(self, what: str, data: dict[str, Any]) -> dict[str, Any]:
+        answer = await self._ask(what, data)
         if answer.refused:
             raise ServerFailed("auth", f"The login to {self._spec.name} came to nothing: {answer.refused}.")
-        return AuthorizationCodeResult(
-            code=str(answer.data.get("code", "")), state=answer.data.get("state"), iss=answer.data.get("iss")
-        )
+        return answer.data
 
 
 def login_needed(name: str) -> ServerFailed:
