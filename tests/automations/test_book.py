@@ -48,6 +48,17 @@ def test_time_that_passed_with_nobody_there_gives_one_run_that_says_so(book: Alm
     assert book.automations.board().automations[0].missed == 4
 
 
+def test_a_run_never_takes_the_id_of_another_task(book: Almanac, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(2):
+        book.automations.create(f"a{number}", HOURLY, "UTC", book.task(f"check {number}"))
+    book.clock.at += 2 * 3600
+    drawn = iter([b"same", b"same", b"same", b"else"])
+    monkeypatch.setattr("codewhale.lib.ids.os.urandom", lambda size: next(drawn))
+    tasks = book.automations.fire_due()
+    prompts = [spec_of(run).prompt for run in map(book.journal.runs.get, tasks) if run is not None]
+    assert len(set(tasks)) == 2 and sorted(prompts) == ["check 0", "check 1"]
+
+
 def test_while_a_run_is_at_work_its_next_moments_are_missed_and_counted(book: Almanac) -> None:
     made = book.automations.create("x", HOURLY, "UTC", book.task())
     book.clock.at += 2 * 3600

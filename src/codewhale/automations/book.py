@@ -35,7 +35,7 @@ from codewhale.protocol.automations import (
     AutomationView,
 )
 from codewhale.tasks.book import TaskBook, checked_task
-from codewhale.tasks.model import TaskSpec, new_task
+from codewhale.tasks.model import TaskSpec, new_task, new_task_id
 
 MOST_KEPT = 1_000
 FIRST = 3
@@ -176,7 +176,7 @@ class AutomationBook:
         for _ in range(_TRIES):
             schedule, now = self._one(journal, name), journal.now()
             made = automation_of(schedule)
-            kept = KeptRun(ids.short_id("task"), now, now, made.waiting, by)
+            kept = KeptRun(new_task_id(journal), now, now, made.waiting, by)
             if self._fire(journal, schedule, replace(made, waiting=0), kept, schedule.next_at):
                 return self.record(schedule.id)
         raise JournalError("the automation was changed by others at the same time; try again")
@@ -204,7 +204,7 @@ class AutomationBook:
             waits = replace(made, missed=made.missed + count, waiting=made.waiting + count)
             journal.schedules.put(replace(schedule, data=waits.row, next_at=next_at))
             return ""
-        kept = KeptRun(ids.short_id("task"), last, now, made.waiting + count - 1)
+        kept = KeptRun(new_task_id(journal), last, now, made.waiting + count - 1)
         fresh = replace(made, missed=made.missed + count - 1, waiting=0)
         return kept.task if self._fire(journal, schedule, fresh, kept, next_at) else ""
 

@@ -11,14 +11,13 @@ from msgspec.structs import replace
 
 from codewhale.journal.model import JournalDamaged, Run, RunJournal, RunState
 from codewhale.journal.sqlite import SqliteJournal
-from codewhale.lib import ids
 from codewhale.lib.clock import rfc3339
 from codewhale.lib.text import one_line
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.tasks import MOST_TASKS, TASK_KIND, TaskBoard, TaskLine, TaskRecord, TaskView
 from codewhale.session.store import SessionStore
 from codewhale.tasks.conversation import TaskConversation, conversations, ending, read_conversation
-from codewhale.tasks.model import PROMPT_LIMIT, TaskError, TaskSpec, new_task, spec_of, view_of
+from codewhale.tasks.model import PROMPT_LIMIT, TaskError, TaskSpec, new_task, new_task_id, spec_of, view_of
 
 NOBODY = (
     "Nobody works at tasks now: they wait until a terminal interface is open (codewhale), or `codewhale work` runs."
@@ -198,8 +197,7 @@ class TaskBook:
     def add(self, spec: TaskSpec, task: str = "") -> TaskView:
         """Queue a task; one of this id that there is already is given back."""
         checked_task(spec)
-        name = task or ids.short_id("task")
-        return self._safely(lambda journal: view_of(journal.runs.add(new_task(name, spec))))
+        return self._safely(lambda journal: view_of(journal.runs.add(new_task(task or new_task_id(journal), spec))))
 
     def cancel(self, name: str) -> TaskView:
         """End a task: at once where nobody works at it, else its worker is told."""

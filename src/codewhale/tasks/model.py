@@ -5,7 +5,8 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta, Struct
 
-from codewhale.journal.model import JournalDamaged, NewRun, Run
+from codewhale.journal.model import JournalDamaged, NewRun, Run, RunJournal
+from codewhale.lib import ids
 from codewhale.lib.clock import rfc3339
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.modes import Mode
@@ -57,6 +58,13 @@ class TaskSettings(Struct, frozen=True):
 
     workers: Annotated[int, Meta(ge=1, le=MOST_WORKERS)] = DEFAULT_WORKERS
     lease_seconds: Annotated[float, Meta(ge=1, le=3600)] = LEASE_SECONDS
+
+
+def new_task_id(journal: RunJournal) -> str:
+    """An id that no task has: eight digits come twice among some ten thousand."""
+    while journal.runs.get(task := ids.short_id("task")) is not None:
+        pass
+    return task
 
 
 def new_task(task: str, spec: TaskSpec) -> NewRun:
