@@ -94,7 +94,7 @@ def test_no_byte_of_a_cleared_or_changed_fact_stays(tmp_path: Path, by: str) -> 
     fact = one.add("w1", f"the island is {SECRET}", "workspace")
     assert one.search("w1", SECRET)
     if by == "clear":
-        one.clear("w1", [fact.id])
+        one.clear("w1", [fact])
         one._trash.remove(fact.id)  # where it stands on purpose
     else:
         one.change("w1", fact.id, "the island is Madagascar")

@@ -47,7 +47,7 @@ def test_a_save_that_does_not_know_of_it_brings_no_old_text_back(tmp_path: Path)
     one, two = (facts.add("/w", text, "workspace") for text in ("port 5433", "tabs"))
     edited = file.read_text().replace("Some words.", "Other words.")
     facts.change("/w", one.id, "port 6000")
-    facts.clear("/w", [two.id])
+    facts.clear("/w", [two])
     file.write_text(edited)
     assert texts(facts) == ["own", "port 6000"] and "Other words." in file.read_text()
 
@@ -99,7 +99,7 @@ def test_the_record_is_private_and_gone_when_it_is_old(tmp_path: Path) -> None:
     fact = facts.add("/w", "one", "workspace")
     record = file.with_name(".MEMORY.md.recent")
     assert record.stat().st_mode & 0o777 == 0o600 and b"one" in record.read_bytes()
-    facts.clear("/w", [fact.id])
+    facts.clear("/w", [fact])
     assert b"one" not in record.read_bytes() and load(str(record)).changes
     old = record.read_bytes().replace(b'"at":', b'"at":0.')
     record.write_bytes(old)

@@ -36,7 +36,7 @@ def test_a_fact_is_added_changed_and_cleared(tmp_path: Path) -> None:
     assert stored(tmp_path).read_text() == line and facts.facts("/w") == (fact,)
     changed = facts.change("/w", fact.id[:5], "Tests run with tox.")
     assert changed == facts.facts("/w")[0] and (changed.id, changed.text) == (fact.id, "Tests run with tox.")
-    assert facts.clear("/w", [fact.id]) == (changed,) and facts.facts("/w") == ()
+    assert facts.clear("/w", facts.meant("/w", fact.id)) == (changed,) and facts.facts("/w") == ()
     assert (
         facts.add("/w", "Everywhere", "global").scope == "global"
         and "Everywhere" in stored(tmp_path, "global").read_text()
@@ -103,9 +103,10 @@ def test_an_id_that_nothing_has_or_several_is_refused_before_anything_is_changed
         ("ab39", "Near it: ab34 (two), ab12 (one)."),
     ):
         with pytest.raises(MemoryRefused, match=re.escape(why)):
-            facts.clear("/w", ["cd", id])
+            facts.clear("/w", [*facts.meant("/w", "cd"), *facts.meant("/w", id)])
     assert [fact.text for fact in facts.facts("/w")] == ["one", "two", "three"]
-    assert [fact.id for fact in facts.clear("/w", ["ab3", "ab34", "cd"])] == ["ab34", "cd"]
+    meant = [fact for id in ("ab3", "ab34", "cd") for fact in facts.meant("/w", id)]
+    assert [fact.id for fact in facts.clear("/w", meant)] == ["ab34", "cd"]
 
 
 def test_a_line_of_a_person_is_changed_by_the_id_of_its_text(tmp_path: Path) -> None:
@@ -121,7 +122,7 @@ def test_what_was_cleared_comes_back_as_it_was(tmp_path: Path) -> None:
     facts = memory(tmp_path)
     one = facts.add("/w", "port 5433", "workspace", key="port", source="call c1", tainted=True)
     everywhere = facts.add("/w", "port 5433", "global")
-    assert facts.clear("/w", [one.id, everywhere.id]) == (everywhere, one) and facts.facts("/w") == ()
+    assert facts.clear("/w", [one, everywhere]) == (everywhere, one) and facts.facts("/w") == ()
     assert facts.cleared("/w") == ("port 5433",)
     assert (facts.restore(everywhere.id[:4]), facts.restore(one.id)) == (everywhere, one)
     assert set(facts.facts("/w")) == {one, everywhere} and facts.cleared("/w") == ()
@@ -132,7 +133,7 @@ def test_what_was_cleared_comes_back_as_it_was(tmp_path: Path) -> None:
 
 def test_a_fact_said_again_is_not_among_the_cleared(tmp_path: Path) -> None:
     facts = memory(tmp_path)
-    facts.clear("/w", [facts.add("/w", "port 5433", "workspace").id])
+    facts.clear("/w", [facts.add("/w", "port 5433", "workspace")])
     facts.add("/w", "port 5433", "workspace")
     assert facts.cleared("/w") == ()
 
@@ -143,7 +144,7 @@ def test_the_trash_holds_what_stood_there_when_it_was_cleared(tmp_path: Path) ->
     one = facts.add("/w", "port 5433", "workspace")
     file, _ = facts.find("/w", one.id)
     stored(tmp_path).write_text(stored(tmp_path).read_text().replace("5433", "6000"))
-    assert [fact.text for fact in facts.clear("/w", [one.id])] == ["port 6000"]
+    assert [fact.text for fact in facts.clear("/w", [one])] == ["port 6000"]
     assert facts.restore(one.id).text == "port 6000" and file.read().problems == ()
 
 
@@ -157,5 +158,5 @@ def test_of_the_same_line_in_both_files_the_one_that_is_meant_is_cleared(tmp_pat
     assert list(facts.clear("/w", own)) == own
     assert stored(tmp_path).read_text() == "" and stored(tmp_path, "global").read_text() == "- port 5433\n- tabs\n"
     assert facts.restore(own[0].id) == own[0]
-    assert [fact.scope for fact in facts.clear("/w", [own[0].id])] == ["global", "workspace"]
+    assert [fact.scope for fact in facts.clear("/w", facts.meant("/w", own[0].id))] == ["global", "workspace"]
     assert stored(tmp_path).read_text() == "" and stored(tmp_path, "global").read_text() == "- tabs\n"

@@ -83,5 +83,5 @@ def test_where_the_trash_cannot_be_written_nothing_is_cleared(tmp_path: Path) ->
     fact = memory.add("/w", "one", "workspace")
     (tmp_path / "memory" / "trash").write_text("in the way")
     with pytest.raises(Exception, match="Nothing was changed"):
-        memory.clear("/w", [fact.id])
+        memory.clear("/w", [fact])
     assert memory.facts("/w") == (fact,)

@@ -10,8 +10,15 @@ import pytest
 
 from codewhale.commands.files import MESSAGE_LIMIT
 from codewhale.permissions.markdown_files import FILE_LIMIT
-from codewhale.protocol.events import ModeChanged, ModelChanged, TurnFinished, TurnStarted
-from codewhale.protocol.ops import CommandOutput, RunCommand, SendMessage, SessionStatus
+from codewhale.protocol.events import (
+    MessageAdded,
+    ModeChanged,
+    ModelChanged,
+    RequestSent,
+    TurnFinished,
+    TurnStarted,
+)
+from codewhale.protocol.ops import CommandOutput, Interrupt, RunCommand, SendMessage, SessionStatus
 from codewhale.protocol.stream import Finished, TextDelta
 from codewhale.protocol.views import CompleteCommand, ListCommands
 from codewhale.testing import Harness, collect, harness
@@ -194,6 +201,25 @@ async def test_a_message_that_waits_behind_one_has_the_mode_and_the_model_of_the
         *(ModeChanged, ModelChanged, TurnStarted, TurnFinished),
     ]
     assert [event.mode for event in watch.events if isinstance(event, ModeChanged)] == ["plan", "agent"]
+
+
+async def test_one_is_sent_before_messages_that_an_interrupt_has_left_waiting(home: Path, workspace: Path) -> None:
+    put(home / "commands", "look.md", "---\nmode: plan\n---\nLook.")
+    async with scene(home, workspace, DeltaProvider([[asyncio.Event()]])) as here:
+        session = await here.open(mode="agent")
+        async with watching(here, session) as watch:
+            await here.client.submit(SendMessage(session, "First"))
+            await watch.until(RequestSent)
+            await here.client.submit(SendMessage(session, "Second"))
+            await here.client.submit(Interrupt(session))
+            await watch.until(TurnFinished)
+            assert (await run(here, session, "/look")).turn
+            await watch.until(TurnFinished, 3)
+    modes = [event.mode for event in watch.events if isinstance(event, ModeChanged)]
+    asked = [
+        event.message.text for event in watch.events if isinstance(event, MessageAdded) if event.message.role == "user"
+    ]
+    assert (modes, asked) == (["plan", "agent"], ["First", "Look.", "Second"])
 
 
 def test_exec_runs_one_and_tells_mistakes_on_stderr_with_2(tmp_path: Path) -> None:

@@ -277,7 +277,7 @@ async def test_a_cleared_fact_is_foreseen_as_gone(home: Path, workspace: Path) -
         told = (await account.turn("On"))["user-memory"]
         assert told > len("The staging host is called albatross")
         facts = agent.app.parts.memory.facts
-        facts.clear(str(workspace), [fact.id for fact in facts.facts(str(workspace))])
+        facts.clear(str(workspace), facts.facts(str(workspace)))
         view = await account.view()
         await agent.turn("w", account.session)
         body = agent.provider.requests[-1]

@@ -41,11 +41,11 @@ class SessionControls:
 
     def borrow(self, session: str, mode: Mode | None, model: str) -> Callable[[], None]:
         """Take another mode, no further than the one at hand, and another model ("" keeps it; PROVIDER MODEL names
-        both) until the next turn has ended, or what is returned is called. Raises SessionError while a turn runs or a
-        message waits, ConfigError."""
+        both) until the next turn has ended, or what is returned is called. Raises SessionError while a turn runs, and
+        where a queued message begins the next one; ConfigError."""
         target = self._engine.idle(session)
-        if self._engine.queue(session):
-            raise SessionError("messages are waiting, which would be answered in its place; send it once they are")
+        if self._engine.turn(session).busy and self._engine.queue(session):
+            raise SessionError("a queued message is answered first; send this again once it is")
         state = target.state
         former = (state.mode, state.provider, state.model)
         if model:

@@ -147,13 +147,20 @@ class Tasking:
             self._worker = None
 
     async def idle(self) -> None:
-        """Return once nothing is due, queued or at work. A journal that cannot be read is asked again."""
+        """Return once nothing is due, queued or at work. Raises CodeWhaleError where the journal cannot be read for as
+        long as a lease."""
+        loop = asyncio.get_running_loop()
+        read = loop.time()
         while True:
-            with contextlib.suppress(CodeWhaleError):
+            try:
                 await asyncio.to_thread(self.automations.fire_due)
                 counts = (await self.board(1)).counts
                 if not (counts.get("queued") or counts.get("running")):
                     return
+                read = loop.time()
+            except CodeWhaleError:
+                if loop.time() - read >= self.settings.lease_seconds:
+                    raise
             await asyncio.sleep(_IDLE_SECONDS)
 
     def watching(self, call: CallView) -> "TaskCalls | None":

@@ -48,6 +48,8 @@ async def _work(workers: int, once: bool) -> int:
             if once:
                 idle = asyncio.create_task(tasking.idle())
                 await asyncio.wait({idle, asyncio.create_task(stop.wait())}, return_when=asyncio.FIRST_COMPLETED)
+                if idle.done():
+                    idle.result()  # which says why the journal could not be read
             else:
                 await stop.wait()
     return 0

@@ -83,10 +83,8 @@ class Memory:
         self.index.forget()
         return self.find(workspace, fact.id)[1]
 
-    def clear(self, workspace: str, which: Sequence[str | Fact]) -> tuple[Fact, ...]:
-        """Put facts, each of the file of its scope, or those that ids mean into the trash. Raises MemoryRefused, for an
-        unknown id before anything was changed."""
-        facts = [fact for one in which for fact in ((one,) if isinstance(one, Fact) else self.meant(workspace, one))]
+    def clear(self, workspace: str, facts: Sequence[Fact]) -> tuple[Fact, ...]:
+        """Put facts into the trash, each from the file of its scope. Raises MemoryRefused."""
         return tuple(
             fact
             for file in self._files(workspace)

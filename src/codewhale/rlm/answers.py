@@ -58,14 +58,14 @@ class AnswerStore:
 
     def get(self, key: str) -> KeptAnswer | None:
         found = None
-        with self._lock, self._spared():
+        with self._lock, self._tolerated():
             base = self._open(make=False) if self._works() else None
             row = None if base is None else base.execute("SELECT text, finish FROM answers WHERE key = ?", (key,))
             found = row.fetchone() if row is not None else None
         return None if found is None else KeptAnswer(*found)
 
     def put(self, key: str, answer: KeptAnswer, model: str, session: str) -> None:
-        with self._lock, self._spared():
+        with self._lock, self._tolerated():
             base = self._open(make=True) if self._works() else None
             if base is not None:
                 base.execute(
@@ -75,14 +75,14 @@ class AnswerStore:
 
     def totals(self) -> KeptTotals:
         """Raises CodeWhaleError where the file cannot be read."""
-        with self._lock, self._told():
+        with self._lock, self._reported():
             base = self._open(make=False)
             return KeptTotals() if base is None else self._totals(base)
 
     def drop(self, holds: Callable[[str], bool]) -> int:
         """Forget the answers whose text `holds` something, so that no byte of them stays; how many there were. Raises
         CodeWhaleError where they stay."""
-        with self._lock, self._told():
+        with self._lock, self._reported():
             base = self._open(make=False)
             rows = [] if base is None else base.execute("SELECT key, text FROM answers").fetchall()
             keys = [(key,) for key, text in rows if holds(text)]
@@ -94,7 +94,7 @@ class AnswerStore:
     def clear(self) -> int:
         """Forget all of them, for whoever has the file open too, so that no byte stays; how many there were. Raises
         CodeWhaleError where they stay."""
-        with self._lock, self._told():
+        with self._lock, self._reported():
             base = self._open(make=False)
             if base is None:
                 return 0
@@ -128,7 +128,7 @@ class AnswerStore:
         return time.monotonic() >= self._rests
 
     @contextmanager
-    def _spared(self) -> Iterator[None]:
+    def _tolerated(self) -> Iterator[None]:
         """What the file refuses costs nobody an answer."""
         try:
             yield
@@ -139,7 +139,8 @@ class AnswerStore:
                 self._rests = time.monotonic() + _REST
 
     @contextmanager
-    def _told(self) -> Iterator[None]:
+    def _reported(self) -> Iterator[None]:
+        """What the file refuses is an error that says so."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:

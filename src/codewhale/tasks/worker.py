@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import inspect
 from collections.abc import Callable
 
 from codewhale.journal.model import Data, JournalError, Lease, Run
@@ -64,9 +63,9 @@ class TaskWorker:
         if not self._book.exists:
             return
         trouble = ""
-        for step in (self._show, self._hear, self._book.settle, self._due, self._take):
+        for step in (self._show, self._hear, self._settle, self._queue, self._take):
             try:
-                await (step() if inspect.iscoroutinefunction(step) else asyncio.to_thread(step))
+                await step()
             except CodeWhaleError as error:
                 trouble = trouble or str(error)
             except Exception as error:  # the next look may do better; nothing may end the looking unsaid
@@ -74,6 +73,12 @@ class TaskWorker:
         if trouble and trouble != self._trouble:
             self._say(f"tasks: {trouble}")
         self._trouble = trouble
+
+    async def _settle(self) -> None:
+        await asyncio.to_thread(self._book.settle)
+
+    async def _queue(self) -> None:
+        await asyncio.to_thread(self._due)
 
     async def _take(self) -> None:
         while len(self._running) < self._slots:
