@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from codewhale.journal.sqlite import SqliteJournal
+from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.events import ApprovalAsked, CallFinished, Event
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.ops import Answer, ListSessions, SendMessage, SetMode
@@ -113,6 +114,42 @@ async def test_a_task_outlives_its_session_and_is_run_once(home: Path, workspace
         assert view.session and view.session not in [
             row.id for row in await here.client.query(ListSessions(str(workspace)))
         ]
+
+
+async def test_a_maker_whose_log_cannot_be_read_is_taken_for_one_that_plans(home: Path, workspace: Path) -> None:
+    async with harness(home, workspace, [{"text": "Hello."}]) as here:
+        session = await here.open(mode=Mode.AGENT)
+        await here.turn("Hello", session)
+        assert here.app.parts.tasking.creator_mode(session) is Mode.AGENT
+    async with harness(home, workspace, []) as here:
+        tasking = here.app.parts.tasking
+        assert tasking.creator_mode(session) is Mode.AGENT
+        (home / "sessions" / session / "log.jsonl").write_text("no log\n")
+        assert tasking.creator_mode(session) is Mode.PLAN
+        (home / "sessions" / session / "log.jsonl").unlink()
+        assert tasking.creator_mode(session) is Mode.YOLO, "what it was made with bounds it then"
+
+
+async def test_a_lease_that_cannot_be_extended_ends_the_turn(home: Path, workspace: Path) -> None:
+    (home / "config.toml").write_text((home / "config.toml").read_text().replace("600.0", "1.0"))
+    turns = {"Make": [call("task_create", prompt="Wait"), {"text": "made"}], "Wait": [{"text": "late", "delay": 6_049}]}
+    async with harness(home, workspace, model(turns)) as here:
+        task = await made(here)
+        async with working(here) as said, asyncio.timeout(HANG):
+            await until(here, task, "running")
+            (home / "journal").rename(home / "aside")
+            await here.client.query(ListTasks())  # another is begun in its place
+            while f"{task} is over" not in said:  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
+
+
+async def test_waiting_for_an_idle_journal_ends_where_it_cannot_be_read(home: Path, workspace: Path) -> None:
+    (home / "config.toml").write_text((home / "config.toml").read_text().replace("600.0", "1.0"))
+    async with harness(home, workspace, []) as here:
+        (home / "journal").mkdir()
+        (home / "journal" / "journal.sqlite3").mkdir()
+        with pytest.raises(CodeWhaleError, match="journal"):
+            await asyncio.wait_for(here.app.parts.tasking.idle(), HANG)
 
 
 async def test_a_task_does_no_more_than_its_maker_may_by_then(home: Path, workspace: Path) -> None:
