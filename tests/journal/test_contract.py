@@ -50,6 +50,18 @@ def test_a_run_is_claimed_once_and_the_oldest_first(journal: RunJournal, time: T
     assert journal.runs.named("task", "l") == ("later",) and journal.runs.named("task", "o") == ()
 
 
+def test_one_that_was_not_begun_is_queued_as_it_was(journal: RunJournal, time: Time) -> None:
+    journal.runs.add(NewRun("a", "task"))
+    _, lease = claimed(journal, "w1")
+    assert journal.runs.end(lease, "queued", {}).attempt == 0 and journal.ledger.attempts("a") == ()
+    with pytest.raises(LeaseLost):
+        journal.runs.beat(lease, 10)
+    run, lease = claimed(journal, "w2")
+    assert (run.attempt, lease.attempt) == (1, 1)
+    journal.runs.stop("a")
+    assert journal.runs.end(lease, "queued", {}).state == "cancelled"
+
+
 def test_whoever_sleeps_through_a_lease_writes_nothing(journal: RunJournal, time: Time) -> None:
     journal.runs.add(NewRun("a", "task"))
     _, lease = claimed(journal, "w1")

@@ -182,6 +182,24 @@ async def test_mode_and_model_hold_for_that_turn_and_never_widen(home: Path, wor
         assert (await here.client.query(SessionStatus(session))).mode == "plan"
 
 
+@pytest.mark.parametrize("named", [{}, {"model": "other"}])
+async def test_after_a_crash_in_its_turn_the_session_has_its_own_mode_and_model(
+    home: Path, workspace: Path, named: dict[str, str]
+) -> None:
+    put(home / "commands", "look.md", "---\nmode: plan\nmodel: other\n---\nLook.")
+    async with harness(home, workspace, [{"text": "a"}]) as here:
+        session = await here.open(mode="agent")
+        await asked(here, session, "/look")
+    log = home / "sessions" / session / "log.jsonl"
+    lines = log.read_bytes().splitlines(keepends=True)
+    end = next(at for at, line in enumerate(lines) if b'"turn_finished"' in line)
+    log.write_bytes(b"".join(lines[:end]))  # as a kill before its end leaves it
+    for again in ({"resume": session, **named}, {"resume": session}):
+        async with harness(home, workspace, []) as here:
+            now = await here.client.query(SessionStatus(await here.open(mode="agent", **again)))
+            assert (now.mode, now.model) == ("agent", again.get("model", named.get("model", "scripted")))
+
+
 async def test_a_message_that_waits_behind_one_has_the_mode_and_the_model_of_the_session(
     home: Path, workspace: Path
 ) -> None:

@@ -49,7 +49,7 @@ class SessionControls:
         state = target.state
         former = (state.mode, state.provider, state.model)
         if model:
-            self._ask(target, *(model.split() if " " in model else ("", model)))
+            self._ask(target, *(model.split() if " " in model else ("", model)), lent=True)
         if mode is not None:
             self.set_mode(session, min(mode, state.mode, key=list(Mode).index))
         self._borrowed[session] = (state.mode, *former)
@@ -77,13 +77,13 @@ class SessionControls:
         self._ask(target, provider, model)
         self._chose(target, provider=target.state.provider, model=model)
 
-    def _ask(self, target: Session, provider: str, model: str) -> None:
+    def _ask(self, target: Session, provider: str, model: str, lent: bool = False) -> None:
         before = (target.state.provider, target.state.model)
         route = (provider or target.state.provider, model)
         ready = self._factory.provider(*route)
         pinned = target.state.header.facts if target.state.header is not None else None
         if route != before or pinned != facts_at(target.state.effort, ready.settings.facts):
-            target.emit(ModelChanged(*route))
+            target.emit(ModelChanged(*route, lent))
             self._factory.attach(target, ready)
 
     def reconnect(self, session: str, provider: str, model: str) -> None:

@@ -270,8 +270,10 @@ class SessionFactory:
         defaults = deps.defaults(state.workspace)
         if state.owner != op.owner and op.owner:
             raise SessionError(f"session {log.session} does not belong to {op.owner}; open it without an owner")
-        route = (op.provider or state.provider, op.model or state.model)
-        if op.provider not in ("", state.provider) and not op.model:
+        last = (state.provider, state.model)
+        own = state.route if owner is None else last
+        route = (op.provider or own[0], op.model or own[1])
+        if op.provider not in ("", own[0]) and not op.model:
             route = defaults.route(op.provider)
         provider = deps.providers.build(*route)
         if op.limits.cost is not None and not price_known(provider):
@@ -285,7 +287,7 @@ class SessionFactory:
         session.allow(authority=op.authority, approval=op.approval or defaults.approval)
         if op.resume or op.fork:
             self._continue(session, op)
-            if route != (state.provider, state.model):
+            if not route == own == last:
                 session.emit(ModelChanged(*route))
         effort = op.effort or ("" if op.resume or op.fork else defaults.effort)
         if effort and effort != state.effort:

@@ -159,7 +159,7 @@ class Runs(Protocol):
         """Extend a lease; the run as it stands."""
 
     def end(self, lease: Lease, state: RunState, result: Data) -> Run:
-        """Record what came of it, and give the lease back."""
+        """Record what came of it, and give the lease back. "queued": it was not begun, and this attempt never was."""
 
     def change(self, lease: Lease, data: Data) -> Run:
         """Replace the data of a run."""

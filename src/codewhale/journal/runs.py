@@ -113,8 +113,12 @@ class SqliteRuns:
         with self._database.write(full=True) as base:
             now = self._database.now(base)
             run = held(base, lease, now)
-            if run.stop and state == "interrupted":  # its end was asked for before the process left it
+            if run.stop and state in ("interrupted", "queued"):  # its end was asked for before the process left it
                 state = "cancelled"
+            if state == "queued":
+                run = msgspec.structs.replace(run, attempt=run.attempt - 1)
+                base.execute("UPDATE runs SET attempt = ? WHERE id = ?", (run.attempt, run.id))
+                base.execute("DELETE FROM attempts WHERE run = ? AND fence = ?", (run.id, run.fence))
             return put_run(base, run, state, result, now)
 
     def change(self, lease: Lease, data: Data) -> Run:
@@ -146,25 +150,20 @@ class SqliteRuns:
             return put_run(base, stands, state, result, now, ending="interrupted")
 
     def requeue(self, run: str, states: Sequence[RunState], data: Data | None = None) -> Run | None:
+        return self.settle(run, states, "queued", {}, data)
+
+    def settle(
+        self, run: str, states: Sequence[RunState], state: RunState, result: Data, data: Data | None = None
+    ) -> Run | None:
         with self._database.write(full=True) as base:
             stands, now = one_run(base, run), self._database.now(base)
             if stands is None or stands.state not in states or stands.state == "running":
                 return None
             if data is not None:
                 stands = _replace_data(base, stands, data)
-            base.execute("UPDATE intents SET settled = ? WHERE run = ? AND settled IS NULL", (now, run))
-            return put_run(base, stands, "queued", {}, now)
-
-    def settle(
-        self, run: str, states: Sequence[RunState], state: RunState, result: Data, data: Data | None = None
-    ) -> Run | None:
-        with self._database.write(full=True) as base:
-            stands = one_run(base, run)
-            if stands is None or stands.state not in states or stands.state == "running":
-                return None
-            if data is not None:
-                stands = _replace_data(base, stands, data)
-            return put_run(base, stands, state, result, self._database.now(base))
+            if state == "queued":  # what was half done is known to the next attempt
+                base.execute("UPDATE intents SET settled = ? WHERE run = ? AND settled IS NULL", (now, run))
+            return put_run(base, stands, state, result, now)
 
     def stop(self, run: str) -> Run | None:
         with self._database.write(full=True) as base:

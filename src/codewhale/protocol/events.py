@@ -93,10 +93,12 @@ class FolderRemoved(EventBase, frozen=True):
 
 
 class ModelChanged(EventBase, frozen=True):
-    """The provider and model from here on: a named edge."""
+    """The provider and model from here on: a named edge. `lent`: for one turn alone, after which the former comes
+    again, also where its process dies in it."""
 
     provider: str
     model: str
+    lent: bool = False
 
 
 class HeaderPinned(EventBase, frozen=True):

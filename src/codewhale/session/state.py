@@ -128,6 +128,7 @@ class SessionState:
         self.mode = Mode.AGENT
         self.provider = ""
         self.model = ""
+        self.lent_for: tuple[str, str] | None = None  # the provider and model that a turn's own stand in for
         self.header: HeaderPinned | None = None
         self._shown: frozenset[str] | None = None
         self.served: tuple[ToolSpec, ...] | None = None  # tools of servers in the array; None before it is pinned
@@ -215,7 +216,13 @@ class SessionState:
     def _mode(self, event: ModeChanged) -> None:
         self.mode = event.mode
 
+    @property
+    def route(self) -> tuple[str, str]:
+        """The session's own provider and model, whatever one turn has in their place."""
+        return self.lent_for or (self.provider, self.model)
+
     def _model(self, event: ModelChanged) -> None:
+        self.lent_for = self.route if event.lent else None
         self.provider, self.model = event.provider, event.model
         self.header, self._shown = None, None
         self.measured, self.overflow = (0, 0), 0

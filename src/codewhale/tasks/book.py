@@ -5,7 +5,7 @@ import re
 import socket
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -234,10 +234,6 @@ class TaskBook:
             return view_of(queued)
 
         return self._safely(do)
-
-    def write(self, task: str, kind: str, value: Any, key: str = "") -> None:
-        """Add what a tool of another conversation says of a task."""
-        self._safely(lambda journal: journal.ledger.note(task, kind, {"value": value}, key))
 
     # ------------------------------------------------------------------ those whose process died
 

@@ -8,33 +8,18 @@ from codewhale.session.receipts import receipt_text
 
 _ANSWER = 12_000
 _MOST_LINES = 40
+_ALWAYS = (
+    "id", "status", "prompt", "workspace", "mode", "model", "allow_shell", "auto_approve", "on_death", "created_at",
+    "attempt",
+)  # fmt: skip
+_OPTIONAL = ("started_at", "ended_at", "duration_ms", "worker", "error", "stopping")
 
 
 def task_object(view: TaskView) -> dict[str, Any]:
     """A task as programs and models read it."""
-    said: dict[str, Any] = {
-        "id": view.id,
-        "status": view.status,
-        "prompt": view.prompt,
-        "workspace": view.workspace,
-        "mode": view.mode,
-        "model": view.model,
-        "allow_shell": view.allow_shell,
-        "auto_approve": view.auto_approve,
-        "on_death": view.on_death,
-        "created_at": view.created_at,
-        "attempt": view.attempt,
-    }
-    optional = {
-        "started_at": view.started_at,
-        "ended_at": view.ended_at,
-        "duration_ms": view.duration_ms,
-        "thread_id": view.session,
-        "worker": view.worker,
-        "error": view.error,
-        "unfinished": list(view.unfinished),
-        "stopping": view.stopping,
-    }
+    said: dict[str, Any] = {name: getattr(view, name) for name in _ALWAYS}
+    optional = {name: getattr(view, name) for name in _OPTIONAL}
+    optional |= {"thread_id": view.session, "unfinished": list(view.unfinished)}
     said.update({key: value for key, value in optional.items() if value not in ("", None, [], False)})
     if view.answer:
         said["result"] = view.answer[:_ANSWER]

@@ -82,7 +82,14 @@ class TaskWorker:
 
     async def _take(self) -> None:
         while len(self._running) < self._slots:
-            taken = await asyncio.to_thread(self._claim)
+            claim = asyncio.ensure_future(asyncio.to_thread(self._claim))
+            try:
+                taken = await asyncio.shield(claim)
+            except asyncio.CancelledError:  # the thread claims even so: nobody else waits for that lease to end
+                with contextlib.suppress(CodeWhaleError):
+                    if (unbegun := await claim) is not None:
+                        await asyncio.to_thread(self._book.journal.runs.end, unbegun[1], "queued", {})
+                raise
             if taken is None:
                 break
             self._begin(*taken)
