@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from codewhale.journal.model import NewRun, Run
+from codewhale.journal.runs import SqliteRuns
+from codewhale.journal.sqlite import SqliteJournal
 from codewhale.lib.clock import SystemClock
 from codewhale.protocol.events import (
     CallStarted,
@@ -132,3 +135,34 @@ def test_what_was_found_again_and_never_settled_is_found_once_more(tasks: Path, 
     os.unlink(tasks / "journal" / "closed.json")
     os.rename(tasks / "aside", tasks / "sessions")
     assert found(tasks) == {DONE: "completed", OPEN: "interrupted"}
+
+
+def test_what_one_process_set_aside_is_found_again_by_the_next(tasks: Path) -> None:
+    path = tasks / "journal" / "journal.sqlite3"
+    path.write_bytes(b"\0" * path.stat().st_size)
+    SqliteJournal(str(tasks)).close()  # it has set the file aside, and ends before it looked for the sessions
+    assert found(tasks) == {DONE: "completed", OPEN: "interrupted"}
+
+
+class Grabbing(SqliteJournal):
+    """A journal beside which somebody claims whatever has just been added."""
+
+    def __init__(self, home: str) -> None:
+        super().__init__(home)
+        self.runs = GrabbedRuns(self._database)
+
+
+class GrabbedRuns(SqliteRuns):
+    def add(self, run: NewRun) -> Run:
+        added = super().add(run)
+        self.claim(run.kind, "somebody", 600.0)
+        return added
+
+
+def test_what_is_found_again_is_begun_by_nobody_meanwhile(tasks: Path) -> None:
+    shutil.rmtree(tasks / "journal")
+    one = TaskBook(str(tasks), SessionStore(str(tasks), SystemClock()), Grabbing)
+    assert {view.id: (view.status, view.attempt) for view in one.board().tasks} == {
+        DONE: ("completed", 0), OPEN: ("interrupted", 0),
+    }  # fmt: skip
+    one.close()
