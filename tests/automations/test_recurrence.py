@@ -64,6 +64,7 @@ def test_a_rule_that_cannot_be_names_its_fault_and_one_that_can(rule: str, said:
     [
         ("Europe/Berlim", BERLIN), ("europe/berlin", BERLIN), ("Berlin", BERLIN), ("new york", "America/New_York"),
         ("CEST", "UTC"), ("Mars", "UTC"), ("", "UTC"), ("../x", "UTC"),
+        ("localtime", "UTC"), ("Factory", "UTC"),
     ],
 )  # fmt: skip
 def test_an_unknown_zone_is_refused(zone: str, better: str) -> None:

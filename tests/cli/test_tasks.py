@@ -100,7 +100,7 @@ def test_what_is_queued_is_run_by_whoever_works(place: Path) -> None:
     for wrong in (("cancel", task), ("resume", task), ("show", "nothing"), ("show", "../x")):
         refused = run(place, "tasks", *wrong)
         assert refused.returncode == 2 and "`task_id`" in refused.stderr and "codewhale tasks" in refused.stderr
-    assert run(place, "work", "--workers", "9").returncode == 2
+    assert {run(place, "work", "--workers", number).returncode for number in ("9", "0", "\u0663")} == {2}
 
 
 def test_the_receipt_and_the_artifacts_of_a_task(place: Path) -> None:
@@ -176,7 +176,8 @@ def test_a_worker_that_slept_through_its_lease_writes_nothing_more(place: Path, 
         stopped.send_signal(signal.SIGCONT)
         server.go_on("stop")  # it is answered with a call that would write
         stopped.send_signal(signal.SIGTERM)
-        assert stopped.wait(HANG) == 0
+        said = stopped.communicate(timeout=HANG)[1]
+        assert stopped.returncode == 0 and f"{task} is not this process's any more" in said
         assert shown_task(place, task)["task"] == before["task"]
         assert not (place / "work/late.txt").exists()
     finally:
@@ -189,6 +190,15 @@ def wait_for(holds: Callable[[], bool]) -> None:
     while not holds():
         assert time.monotonic() < ends
         time.sleep(0.1)
+
+
+def test_a_limit_on_the_size_of_files_is_an_error_and_loses_nothing(place: Path) -> None:
+    task = add_task(place, "Build it")
+    command = ["sh", "-c", 'ulimit -f 8; exec "$@"', "sh", sys.executable, "-m", "codewhale", "tasks", "list"]
+    limited = subprocess.run(command, cwd=place, env=environment(place), capture_output=True, text=True, timeout=HANG)
+    assert limited.returncode == 1 and "Traceback" not in limited.stderr
+    assert "nothing was written. Look whether it is full, limited or faulty" in limited.stderr
+    assert shown_task(place, task)["task"]["status"] == "queued"
 
 
 async def test_an_open_interface_works_at_tasks(place: Path) -> None:

@@ -107,6 +107,40 @@ def test_a_file_is_not_set_aside_under_another_process(tmp_path: Path) -> None:
     one.close()
 
 
+@pytest.mark.parametrize("kind", ["link", "dangling", "folder", "pipe"])
+def test_what_is_no_file_is_refused_and_left_alone(tmp_path: Path, kind: str) -> None:
+    SqliteJournal(str(tmp_path)).close()
+    path, other = tmp_path / "journal" / "journal.sqlite3", tmp_path / "other"
+    path.rename(tmp_path / "former" if kind == "dangling" else other)
+    before = sorted(tmp_path.iterdir())
+    match kind:
+        case "folder":
+            path.mkdir()
+        case "pipe":
+            os.mkfifo(path)
+        case _:
+            path.symlink_to(other)
+    with pytest.raises(JournalUnavailable, match="Move it away"):
+        SqliteJournal(str(tmp_path))
+    assert sorted(tmp_path.iterdir()) == before
+    path.rmdir() if kind == "folder" else path.unlink()
+    SqliteJournal(str(tmp_path)).close()
+
+
+def test_a_file_that_was_emptied_is_damage_and_an_empty_one_after_a_crash_is_none(tmp_path: Path) -> None:
+    SqliteJournal(str(tmp_path)).close()
+    folder = tmp_path / "journal"
+    (folder / "journal.sqlite3").write_bytes(b"")
+    journal = SqliteJournal(str(tmp_path))
+    assert journal.doubt.startswith("damaged")
+    journal.close()
+    (folder / "closed.json").unlink()
+    (folder / "journal.sqlite3").write_bytes(b"")
+    journal = SqliteJournal(str(tmp_path))
+    assert journal.doubt == "unclean"
+    journal.close()
+
+
 def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:
     filled(tmp_path, 1)
     path = tmp_path / "journal" / "journal.sqlite3"

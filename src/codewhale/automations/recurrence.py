@@ -224,7 +224,7 @@ def _near_zone(zone: str) -> str:
 
 @functools.cache
 def _zones() -> Sequence[str]:
-    return tuple(sorted(zoneinfo.available_timezones()))
+    return tuple(sorted(zoneinfo.available_timezones() - {"localtime", "Factory"}))  # which name no place
 
 
 @functools.cache

@@ -9,13 +9,14 @@ import asyncio
 import os
 import signal
 
+from codewhale.cli.exec import whole_number
 from codewhale.cli.stdio import say
 from codewhale.cli.usage import UsageError
 
 
 def build(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--workers", metavar="N", type=int, help="tasks at once, 1 to 8 (default 2)")
+    parser.add_argument("--workers", metavar="N", type=whole_number, help="tasks at once, 1 to 8 (default 2)")
     parser.add_argument("--once", action="store_true", help="end when nothing is queued or at work")
 
 

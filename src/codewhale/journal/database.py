@@ -5,6 +5,7 @@ import json
 import os
 import random
 import sqlite3
+import stat
 import threading
 import time
 import zlib
@@ -27,10 +28,10 @@ _BUSY_SECONDS = 30.0
 _PAUSE = (0.0005, 0.004)  # seconds between two tries to write, at random between these
 # The middle of the millisecond that SQLite tells: no rounding makes it an earlier one than another clock's.
 _NOW = "SELECT round((julianday('now') - 2440587.5) * 86400.0, 3) + 0.0005"
-_BUSY, _FULL, _READ_ONLY, _IO, _CANT_OPEN = 5, 13, 8, 10, 14  # result codes of SQLite
+_BUSY, _FULL, _IO, _CANT_OPEN = 5, 13, 10, 14  # result codes of SQLite
 _LOCKED = 6
 _LEAST_ROOM = 1 << 16  # bytes
-_OURS = frozenset({0, 3, 4, 7, 9, 14, 18, 21, 22, 23})  # no memory, no descriptor, no permission: no damage of the file
+_OURS = frozenset({0, 3, 4, 7, 8, 9, 14, 18, 21, 22, 23})  # no memory, no descriptor, no permission: no damage of the file
 _SCHEMA = """
 CREATE TABLE runs (id TEXT PRIMARY KEY, kind TEXT NOT NULL, state TEXT NOT NULL, data TEXT NOT NULL,
   crc INTEGER NOT NULL, created REAL NOT NULL, due REAL NOT NULL, began REAL, ended REAL, result TEXT NOT NULL,
@@ -125,12 +126,19 @@ class Database:
     # ------------------------------------------------------------------ opening and closing
 
     def _begin(self) -> None:
+        if os.path.lexists(self.path) and not stat.S_ISREG(os.lstat(self.path).st_mode):
+            raise JournalUnavailable(
+                f"{self.path} is a link, a folder or a device, where the journal should be a file. Move it away: then "
+                "a new one is made, and tasks are found again by their sessions"
+            )
         if not (self._presence.first and self._presence.alone()):
             self._connect()
             return
         try:
             known = os.path.exists(self.path)
             closed = self._stamp_of_last_time()
+            if known and os.path.exists(self._closed) and not os.path.getsize(self.path):
+                raise JournalDamaged(f"the journal {self.path} was emptied")
             self.doubt = closed.doubt if closed is not None else "unclean" if known else "new"
             self._connect(check=known and closed is None)
             with contextlib.suppress(FileNotFoundError):
@@ -308,10 +316,9 @@ class Database:
             raise JournalError("the journal is held by others; try again") from error
         if code == _FULL or (code in (_IO, _CANT_OPEN) and _no_room(self.folder)):
             raise JournalError("the disk is full: nothing was written. Free some space and try again") from error
-        if code == _READ_ONLY:
-            raise JournalUnavailable(f"the journal {self.path} cannot be written") from error
         if code == _IO and os.path.exists(self.path) and os.path.getsize(self.path):
-            raise JournalError(f"the disk refused the journal ({error})") from error
+            why = f"the disk refused the journal {self.path} ({error}): nothing was written"
+            raise JournalError(f"{why}. Look whether it is full, limited or faulty, and try again") from error
         if code in _OURS:
             raise JournalUnavailable(f"the journal {self.path} cannot be used now: {error}") from error
         raise JournalDamaged(f"the journal {self.path} is damaged ({error})") from error

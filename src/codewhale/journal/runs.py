@@ -20,16 +20,10 @@ def read_run(row: Sequence[object]) -> Run:
     """Raises JournalDamaged."""
     if seal(str(row[0]), str(row[1]), str(row[3])) != row[-1]:
         raise JournalDamaged(f"the journal's run {str(row[0])[:40]} is not what was written")
-    data, result = unpacked(str(row[3])), unpacked(str(row[7]))
+    named = dict(zip(_ROW.split(", "), row, strict=True))
+    named |= {"data": unpacked(str(row[3])), "result": unpacked(str(row[7])), "stop": bool(row[12])}
     try:
-        return msgspec.convert(
-            {
-                "id": row[0], "kind": row[1], "state": row[2], "data": data, "created": row[4], "began": row[5],
-                "ended": row[6], "result": result, "owner": row[8], "expires": row[9], "fence": row[10],
-                "attempt": row[11], "stop": bool(row[12]),
-            },
-            Run,
-        )  # fmt: skip
+        return msgspec.convert(named, Run)
     except msgspec.ValidationError as error:
         raise JournalDamaged(f"the journal's run {str(row[0])[:40]} is not what was written ({error})") from None
 

@@ -71,8 +71,10 @@ class TaskRunner:
             state, result = await self._attempt(opened)
             if not self.lost:
                 failpoints.hit("task.ended")
-                with contextlib.suppress(LeaseLost):
+                try:
                     await asyncio.to_thread(self._parts.journal.runs.end, self.lease, state, result)
+                except LeaseLost:
+                    self.lost = True
         finally:
             beating.cancel()
             if self.session:

@@ -131,7 +131,8 @@ class TaskWorker:
 
         try:
             await runner.work(opened)
-            self._say(f"{name} is over")
+            lost = "is not this process's any more: its lease ended while nothing was heard of it"
+            self._say(f"{name} {lost if runner.lost else 'is over'}")
         except CodeWhaleError as error:
             self._say(f"{name}: {error}")
         finally:
