@@ -19,7 +19,7 @@ from codewhale.mcp.terms import LoginOptions, ServerFailed
 
 AHEAD_SECONDS = 30  # before its end a token is made fresh, or in the last tenth of its time
 AGAIN_SECONDS = 30.0  # between two tries, where the endpoint did not answer
-LOCK_SECONDS, LOOK_SECONDS = 60.0, 0.05
+LOCK_TRIES, LOOK_SECONDS = 1200, 0.05
 SETTLE_SECONDS = 4.0
 _REFUSED = (400, 401, 403)
 
@@ -220,9 +220,12 @@ async def _locked(path: str) -> AsyncIterator[None]:
     """Hold a lock against other processes, and against other flows of this one. Raises OSError, TimeoutError."""
     handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
     try:
-        async with asyncio.timeout(LOCK_SECONDS):
-            while not _took(handle):
-                await asyncio.sleep(LOOK_SECONDS)
+        for _ in range(LOCK_TRIES):
+            if _took(handle):
+                break
+            await asyncio.sleep(LOOK_SECONDS)
+        else:
+            raise TimeoutError
         yield
     finally:
         os.close(handle)
