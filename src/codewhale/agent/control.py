@@ -49,7 +49,8 @@ class SessionControls:
         state = target.state
         former = (state.mode, state.provider, state.model)
         if model:
-            self._ask(target, *(model.split() if " " in model else ("", model)), lent=True)
+            provider, _, name = model.rpartition(" ")
+            self._ask(target, provider, name, lent=True)
         if mode is not None:
             self.set_mode(session, min(mode, state.mode, key=list(Mode).index))
         self._borrowed[session] = (state.mode, *former)

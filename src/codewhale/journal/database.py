@@ -31,7 +31,7 @@ _NOW = "SELECT round((julianday('now') - 2440587.5) * 86400.0, 3) + 0.0005"
 _BUSY, _FULL, _IO, _CANT_OPEN = 5, 13, 10, 14  # result codes of SQLite
 _LOCKED = 6
 _LEAST_ROOM = 1 << 16  # bytes
-_OURS = frozenset({0, 3, 4, 7, 8, 9, 14, 18, 21, 22, 23})  # no memory, no descriptor, no permission: no damage of the file
+_OURS = frozenset({0, 3, 4, 7, 8, 9, 14, 18, 21, 22, 23})  # no memory, descriptor or permission: no damage of the file
 _SCHEMA = """
 CREATE TABLE runs (id TEXT PRIMARY KEY, kind TEXT NOT NULL, state TEXT NOT NULL, data TEXT NOT NULL,
   crc INTEGER NOT NULL, created REAL NOT NULL, due REAL NOT NULL, began REAL, ended REAL, result TEXT NOT NULL,
