@@ -123,9 +123,9 @@ def test_what_was_cleared_comes_back_as_it_was(tmp_path: Path) -> None:
     one = facts.add("/w", "port 5433", "workspace", key="port", source="call c1", tainted=True)
     everywhere = facts.add("/w", "port 5433", "global")
     assert facts.clear("/w", [one, everywhere]) == (everywhere, one) and facts.facts("/w") == ()
-    assert facts.cleared("/w") == ("port 5433",)
+    assert [*facts.cleared("/w")] == ["port 5433"]
     assert (facts.restore(everywhere.id[:4]), facts.restore(one.id)) == (everywhere, one)
-    assert set(facts.facts("/w")) == {one, everywhere} and facts.cleared("/w") == ()
+    assert set(facts.facts("/w")) == {one, everywhere} and facts.cleared("/w") == {}
     assert list((tmp_path / "memory" / "trash").iterdir()) == []
     with pytest.raises(MemoryRefused, match="Nothing in the trash has the id"):
         facts.restore(one.id)
@@ -135,7 +135,7 @@ def test_a_fact_said_again_is_not_among_the_cleared(tmp_path: Path) -> None:
     facts = memory(tmp_path)
     facts.clear("/w", [facts.add("/w", "port 5433", "workspace")])
     facts.add("/w", "port 5433", "workspace")
-    assert facts.cleared("/w") == ()
+    assert facts.cleared("/w") == {}
 
 
 def test_the_trash_holds_what_stood_there_when_it_was_cleared(tmp_path: Path) -> None:

@@ -109,12 +109,12 @@ class Memory:
         """What restore brings back, oldest first."""
         return self._trash.entries()
 
-    def cleared(self, workspace: str) -> tuple[str, ...]:
-        """The texts in the trash that were facts there, oldest first, and are none any more."""
+    def cleared(self, workspace: str) -> dict[str, str]:
+        """The texts in the trash that were facts there, oldest first, and are none any more, with when that was."""
         folders = {file.name for file in self._files(workspace)}
         kept = {fact.text for fact in self.facts(workspace)}
-        texts = (one.fact.text for one in self._trash.entries() if one.folder in folders)
-        return tuple(text for text in dict.fromkeys(texts) if text not in kept)
+        entries = (one for one in self._trash.entries() if one.folder in folders)
+        return {one.fact.text: one.cleared for one in entries if one.fact.text not in kept}
 
     def contradicting(self, workspace: str, fact: Fact) -> tuple[Fact, ...]:
         """The facts that cannot hold beside this one."""
