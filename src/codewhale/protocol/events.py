@@ -470,9 +470,9 @@ class FactDecided(EventBase, frozen=True):
 
 
 class TextForgotten(EventBase, frozen=True):
-    """No later request holds what these texts said until now: where one stood, requests say that it was removed. A named
-    edge; a rewind does not take it back. `cleared` is when each was cleared from memory (RFC 3339), none where a turn
-    ran, which may say one again."""
+    """No later request holds these texts as they were said until now: where one stood, requests say that it was
+    removed. A named edge; a rewind does not take it back. `cleared` is when each was cleared from memory (RFC 3339),
+    "" where a turn ran, which may say one again."""
 
     texts: tuple[str, ...]
     cleared: tuple[str, ...] = ()
