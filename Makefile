@@ -1,6 +1,6 @@
 # Everything a person or a machine runs here. `make demo` and `make test` are enough to begin.
 .DEFAULT_GOAL := help
-.PHONY: mcp-conformance mcp-reference mcp-crash mcp-bench mcp-server-bench undo help demo test check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke schedules texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech pages search-eval search-fit search-policy shows clean work-crash journal-damage tasks-bench
+.PHONY: mcp-conformance mcp-reference mcp-crash mcp-bench mcp-server-bench undo help demo test test-all check house docs golden format bench burst damage patch-check shell-policy findtools escapes skills-check skills-speed real crash-sessions crash rewinds children-crash children-bench jobs ignore-trees weak-model peers-cases text-calls chaos real-server first-day peers smoke schedules texts tui captures contact-sheets looks web-check index-speed index-crash memory-crash speech pages search-eval search-fit search-policy shows clean work-crash journal-damage tasks-bench
 
 # The first Python of 3.11 or newer that can make a virtual environment; PYTHON=... overrides.
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11 python; do \
@@ -12,6 +12,9 @@ CRASHES ?= 1000
 REWINDS ?= 200
 WORKKILLS ?= 1000
 SEARCH_DATA ?= .scratch/search
+# The suite in several processes, where pytest-xdist is there.
+PYTEST = PYTHONDONTWRITEBYTECODE= $(PY) -m pytest $(SELECTED) \
+  $$($(PY) -c 'import xdist; print("-n $(WORKERS) --dist loadfile --no-loadscope-reorder")' 2>/dev/null)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 help: ## what can be made
@@ -27,8 +30,13 @@ $(STAMP): pyproject.toml
 demo: $(STAMP) ## the main job once, on a scratch repository, with an embedded scripted model
 	@$(PY) scripts/demo.py
 
-test: $(STAMP) ## the whole test suite
-	@PYTHONDONTWRITEBYTECODE= $(PY) -m pytest $$($(PY) -c 'import xdist; print("-n $(WORKERS) --dist loadfile --no-loadscope-reorder")' 2>/dev/null)
+test: SELECTED = -m "not slow"
+test: $(STAMP) ## the test suite but for the slow tests: some minutes
+	@$(PYTEST)
+
+test-all: SELECTED =
+test-all: $(STAMP) ## the whole test suite, as CI runs it
+	@$(PYTEST)
 
 check: $(STAMP) ## format, lint, types, floor plan, papers up to date
 	@$(PY) -m ruff format --check .

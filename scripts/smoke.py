@@ -60,6 +60,27 @@ DOORS = (
     Door(("tools", "head"), says='"read_file"'),
     Door(("config", "--help"), says="usage"),
     Door(("doctor",), exits=(0, 1)),
+    Door(("review", "-w", "work"), says="nothing to review"),
+    Door(("provider", "list"), says="deepseek"),
+    Door(("model", "list"), says="claude"),
+    Door(("login", "--help"), says="--keyring"),
+    Door(("logout", "deepseek"), exits=(1,)),
+    Door(("skills", "check", "work"), exits=(1,)),
+    Door(("mcp", "list")),
+    Door(("memory", "list")),
+    Door(("trust", "list")),
+    Door(("policy", "check", "rm -rf /"), exits=(3,), says="deny"),
+    Door(("sandbox", "check"), exits=(0, 1), says="landlock"),
+    Door(("search", "-w", "work", "total of a price"), says="a.py"),
+    Door(("symbols", "-w", "work", "total"), says="a.py"),
+    Door(("history", "-w", "work", "anything"), exits=(0, 1)),
+    Door(("index", "-w", "work", "--status")),
+    Door(("completion", "bash"), says="_codewhale"),
+    Door(("tasks", "list", "--json"), says='"tasks":[]'),
+    Door(("work", "--once")),
+    Door(("worktree", "list")),
+    Door(("web", "--help"), says="--port"),
+    Door(("help", "exec"), says="--auto"),
 )
 
 
@@ -81,6 +102,7 @@ def lay_out() -> dict[str, str]:
     work.mkdir()
     home.mkdir()
     (work / "a.txt").write_text("a\n")
+    (work / "a.py").write_text("def total(price):\n    return price\n")
     turns = [{"calls": [{"name": "list_dir", "arguments": {}}]}, {"text": "Listed."}]
     (home / "script.jsonl").write_text("".join(json.dumps(turn) + "\n" for turn in turns))
     (home / "config.toml").write_text(

@@ -46,6 +46,7 @@ ast.parse = _parsed
 TESTS = Path(__file__).parent
 TEARDOWN_SECONDS = 300.0
 HOUSE = "tests/house/"
+SLOW = {line for line in (TESTS / "slow.txt").read_text().splitlines() if not line.startswith("#")}
 LONGEST = {
     "test_typing.py",
     "test_hostile_trees.py",
@@ -78,9 +79,13 @@ def pytest_configure(config: pytest.Config) -> None:
             half.wait(timeout=1800)
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Among several workers mix the files: most of one folder wait, of another compute. The longest come first, so that
-    no worker is left with one at the end."""
+    """Mark the tests of slow files. Among several workers mix the files: most of one folder wait, of another compute.
+    The longest come first, so that no worker is left with one at the end."""
+    for item in items:
+        if item.nodeid.partition("::")[0] in SLOW:
+            item.add_marker("slow")
     if hasattr(config, "workerinput"):
         items.sort(key=lambda item: (not _is_long(item), zlib.crc32(item.path.name.encode()), item.path))
 

@@ -30,6 +30,12 @@ def tracked() -> list[Path]:
     return [ROOT / name for name in names if (ROOT / name).is_file() and not name.endswith(BINARY)]
 
 
+def test_each_file_of_the_slow_list_exists() -> None:
+    listed = [line for line in (ROOT / "tests" / "slow.txt").read_text().splitlines() if not line.startswith("#")]
+    assert listed == sorted(set(listed))
+    assert [name for name in listed if not (ROOT / name).is_file()] == []
+
+
 def test_tests_stand_in_folders_of_rooms() -> None:
     rooms = {room["name"] for room in floor()["room"]}
     kinds = {*floor()["test_folders"], *rooms}

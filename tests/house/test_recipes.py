@@ -24,7 +24,7 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("tree")
     for name in ("src", "scripts", "docs", "tests/support", "tests/house"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    for name in ("pyproject.toml", "tests/conftest.py", "README.md", "ARCHITECTURE.md"):
+    for name in ("pyproject.toml", "tests/conftest.py", "tests/slow.txt", "README.md", "ARCHITECTURE.md"):
         shutil.copy(ROOT / name, folder / name)
     return folder
 

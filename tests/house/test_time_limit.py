@@ -69,6 +69,7 @@ def outcomes(folder: Path, text: str, *options: str) -> str:
     (folder / "test_hanging.py").write_text(text)
     hooks = (ROOT / "tests" / "conftest.py").read_text().replace("TEARDOWN_SECONDS = 300.0", "TEARDOWN_SECONDS = 5.0")
     (folder / "conftest.py").write_text(hooks)
+    (folder / "slow.txt").write_text("")
     command = [sys.executable, "-m", "pytest", "-c", str(ROOT / "pyproject.toml"), f"--rootdir={folder}", *options]
     command += ["-p", "no:cacheprovider", "-o", "timeout=2", "-o", "faulthandler_timeout=6", "test_hanging.py"]
     environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "COLUMNS": "200"}

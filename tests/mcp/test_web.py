@@ -4,11 +4,8 @@ import asyncio
 import contextlib
 import json
 import os
-import urllib.request
 from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
@@ -18,35 +15,9 @@ from codewhale.mcp.logins import LoginStore, WayBack
 from codewhale.mcp.servers import McpServers
 from codewhale.mcp.terms import ServerFailed, ServerSpec
 from codewhale.protocol.errors import ConfigError
-from support.mcpsite import Site
+from support.mcpsite import Silent, Site, browser
 
 PATIENCE = 90.0
-
-
-class Silent:
-    """A caller that nobody asks."""
-
-    async def elicit(self, server: str, message: str, schema: dict[str, Any], url: str) -> dict[str, Any]:
-        return {"action": "decline"}
-
-    async def sample(self, server: str, request: dict[str, Any]) -> dict[str, Any]:
-        raise ServerFailed("refused", "no")
-
-    def progress(self, server: str, done: float, total: float | None, text: str) -> None: ...
-
-    def log(self, server: str, level: str, text: str) -> None: ...
-
-
-def browser(visited: list[str]) -> Callable[[str], None]:
-    """Somebody who logs in, and is led back."""
-
-    def visit(url: str) -> None:
-        visited.append(url)
-        query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
-        back = f"{query['redirect_uri']}?code=c&state={query['state']}"
-        asyncio.get_running_loop().run_in_executor(None, lambda: urllib.request.urlopen(back, timeout=60).read())
-
-    return visit
 
 
 @pytest.fixture

@@ -1,11 +1,16 @@
 """A server of the Model Context Protocol at an address, in the older revision; it may want a token or lead on."""
 
+import asyncio
 import json
+import time
+import urllib.request
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
-from codewhale.mcp.terms import ServerSpec
+from codewhale.mcp.terms import ServerFailed, ServerSpec
 from support.patience import HANG
 
 
@@ -36,7 +41,7 @@ class Web(BaseHTTPRequestHandler):
         if self.path == "/register":
             self._json(201, {**json.loads(body), "client_id": "registered"})
         elif self.path == "/token":
-            self._json(200, {"access_token": "fresh", "token_type": "Bearer", "refresh_token": "r", "expires_in": 3600})
+            self._give({name: values[0] for name, values in parse_qs(body.decode()).items()})
         elif self.site.moved:
             self._lead(307, self.site.moved)
         elif self.site.token and self.headers.get("Authorization") != f"Bearer {self.site.token}":
@@ -48,6 +53,20 @@ class Web(BaseHTTPRequestHandler):
                 self._lead(status, place)
             else:
                 self._speak(message)
+
+    def _give(self, form: dict[str, str]) -> None:
+        """Tokens for a code or a refresh token; each of those is taken once, and gives another."""
+        site = self.site
+        if form.get("grant_type") == "refresh_token":
+            site.presented.append(form["refresh_token"])
+            time.sleep(site.pause)
+            if site.token_status:
+                return self._lead(site.token_status, f"{site.moved}/token")
+            if form["refresh_token"] != site.refresh:
+                return self._json(400, {"error": "invalid_grant"})
+            site.rotate()
+        given = {"access_token": site.gives, "token_type": "Bearer", "refresh_token": site.refresh, "expires_in": 3600}
+        return self._json(200, given)
 
     def _lead(self, status: int, place: str) -> None:
         self.send_response(status)
@@ -86,12 +105,16 @@ class Web(BaseHTTPRequestHandler):
 
 class Site:
     """One such server: what token it wants, where it leads instead (`leads` by path and method), and what it has seen.
-    `end` it."""
+    As an authority it `gives` an access token and a `refresh` token; `presented` are the refresh tokens it was sent,
+    `token_status` what it answers them instead. `end` it."""
 
     def __init__(self, ip: str = "127.0.0.1") -> None:
         self.token = self.moved = self.authority = ""
         self.seen: list[tuple[str, str]] = []
         self.leads: dict[tuple[str, str], tuple[int, str]] = {}
+        self.gives, self.refresh, self.pause, self.token_status = "fresh", "r", 0.0, 0
+        self.presented: list[str] = []
+        self.guards: list[Site] = [self]
         handler = type("SiteHandler", (Web,), {"site": self})
         self.server = ThreadingHTTPServer((ip, 0), handler)
         self.port = int(self.server.server_address[1])
@@ -105,6 +128,39 @@ class Site:
         self._thread.join()
         self.server.server_close()
 
+    def rotate(self) -> None:
+        """Other tokens from now on; those from before are worth nothing."""
+        number = len(self.presented)
+        self.gives, self.refresh = f"fresh-{number}", f"refresh-{number}"
+        for site in self.guards:
+            site.token = self.gives
+
     def spec(self, name: str = "web", **fields: Any) -> ServerSpec:
         """How it is reached."""
         return ServerSpec(name, url=f"{self.url}/mcp", connect_seconds=HANG, **fields)
+
+
+class Silent:
+    """A caller that nobody asks."""
+
+    async def elicit(self, server: str, message: str, schema: dict[str, Any], url: str) -> dict[str, Any]:
+        return {"action": "decline"}
+
+    async def sample(self, server: str, request: dict[str, Any]) -> dict[str, Any]:
+        raise ServerFailed("refused", "no")
+
+    def progress(self, server: str, done: float, total: float | None, text: str) -> None: ...
+
+    def log(self, server: str, level: str, text: str) -> None: ...
+
+
+def browser(visited: list[str]) -> Callable[[str], None]:
+    """Somebody who logs in, and is led back."""
+
+    def visit(url: str) -> None:
+        visited.append(url)
+        query = {name: values[0] for name, values in parse_qs(urlsplit(url).query).items()}
+        back = f"{query['redirect_uri']}?code=c&state={query['state']}"
+        asyncio.get_running_loop().run_in_executor(None, lambda: urllib.request.urlopen(back, timeout=60).read())
+
+    return visit

@@ -208,8 +208,9 @@ class McpAdmin:
 
     def forget_token(self, name: str) -> bool:
         """Forget the token of a server, and its login; whether there was one."""
-        had = self._service.tokens.remove(self._addressed(name))
-        return LoginStore(self._service.place.home).remove(name) or had
+        server = self._addressed(name)
+        had = self._service.tokens.remove(server)
+        return LoginStore(self._service.place.home).remove(name, server.url) or had
 
     async def log_in(self, name: str, visit: Callable[[str], None]) -> None:
         """Log in to a server in the browser."""

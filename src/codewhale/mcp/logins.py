@@ -2,13 +2,16 @@
 may be used for; and the way back from the browser."""
 
 import asyncio
+import hashlib
 import os
 import stat
+from collections.abc import Mapping
 from typing import Any, Self
 from urllib.parse import parse_qs, urlsplit
 
 from msgspec import Struct
 
+from codewhale.mcp.tokens import origin_of
 from codewhale.process.rowfile import RowFile, is_own
 from codewhale.protocol.errors import ConfigError
 
@@ -28,7 +31,8 @@ class KeptLogin(Struct, frozen=True):
 
 
 class LoginStore:
-    """`secrets/mcp-logins.json` below a state directory. Nothing is read before it is asked."""
+    """`secrets/mcp-logins.json` below a state directory, by the name of a server and its address. Nothing is read
+    before it is asked."""
 
     def __init__(self, home: str) -> None:
         self.path = os.path.join(home, "secrets", "mcp-logins.json")
@@ -37,20 +41,29 @@ class LoginStore:
 
     def find(self, name: str, url: str) -> dict[str, Any]:
         """What is kept for a server at this address; {} for none. Raises ConfigError."""
-        row = self._rows.read().get(name)
-        return row.data if row is not None and row.origin == _origin(url) else {}
+        rows = self._rows.read()
+        row = rows.get(_key(name, url)) or _early(rows, name, url)
+        return row.data if row is not None and row.origin == origin_of(url) else {}
 
     def keep(self, name: str, url: str, data: dict[str, Any]) -> None:
         """Keep it, in place of a former one. Raises ConfigError, and then nothing has changed."""
         with self._rows.changing(*self._folders) as rows:
-            rows[name] = KeptLogin(_origin(url), data)
+            if _early(rows, name, url) is not None:
+                del rows[name]
+            rows[_key(name, url)] = KeptLogin(origin_of(url), data)
 
-    def remove(self, name: str) -> bool:
+    def remove(self, name: str, url: str) -> bool:
         """Forget it; whether there was one. Raises ConfigError."""
         if not os.path.exists(self.path):
             return False
         with self._rows.changing(*self._folders) as rows:
-            return rows.pop(name, None) is not None
+            early = _early(rows, name, url) is not None and rows.pop(name)
+            return rows.pop(_key(name, url), None) is not None or bool(early)
+
+    def lock(self, name: str, url: str) -> str:
+        """The file that one process at a time locks while it makes this login fresh."""
+        mark = hashlib.sha256(_key(name, url).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        return os.path.join(self._folders[-1], f"mcp-login-{mark}.lock")
 
     def _refuse_shared(self, found: os.stat_result) -> None:
         if not is_own(found) or stat.S_IMODE(found.st_mode) & 0o077:
@@ -96,7 +109,13 @@ class WayBack:
             writer.close()
 
 
-def _origin(url: str) -> str:
+def _key(name: str, url: str) -> str:
+    """What a login is kept under: no name holds a tab."""
     parts = urlsplit(url)
-    port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
-    return f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}"
+    return f"{name}\t{origin_of(url)}{parts.path or '/'}{f'?{parts.query}' * bool(parts.query)}"
+
+
+def _early(rows: Mapping[str, KeptLogin], name: str, url: str) -> KeptLogin | None:
+    """One that was kept under the name alone, where it is of this origin."""
+    row = rows.get(name)
+    return row if row is not None and row.origin == origin_of(url) else None

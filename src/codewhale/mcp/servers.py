@@ -311,16 +311,15 @@ class McpServers:
 
     async def _log_in(self, ask: ServerAsk) -> None:
         """What the broker asks to log in, or to stay so."""
-        known, person = self._servers.get(ask.server), self._persons.get(ask.server)
+        person, url = self._persons.get(ask.server), str(ask.data.get("address", ""))
         found: dict[str, Any] = {}
         refused = ""
         try:
-            if known is None:
-                refused = "the server is not open"
-            elif ask.what == "tokens" and self._logins is not None:
-                found = self._logins.find(ask.server, known.spec.url)
-            elif ask.what == "keep" and self._logins is not None:
-                self._logins.keep(ask.server, known.spec.url, ask.data)
+            if ask.what == "tokens" and self._logins is not None:
+                lock = self._logins.lock(ask.server, url)
+                found = {"login": self._logins.find(ask.server, url), "lock": lock}
+            elif ask.what == "keep" and self._logins is not None:  # also of one that was closed meanwhile
+                self._logins.keep(ask.server, url, ask.data["login"])
             elif ask.what in ("visit", "code") and person is None:
                 refused = "nobody is there to log in"
             elif ask.what == "visit" and person is not None:

@@ -18,10 +18,11 @@ from pydantic import FileUrl
 
 from codewhale import __version__
 from codewhale.lib.text import one_line
+from codewhale.mcp.broker.login import login_needed
 from codewhale.mcp.broker.offers import offer_of
 from codewhale.mcp.broker.pieces import ThinStream, of_call, of_prompt, of_resource
 from codewhale.mcp.broker.programs import ProgramTransport
-from codewhale.mcp.broker.web import LED, WebTransport, login_needed
+from codewhale.mcp.broker.web import LED, WebTransport
 from codewhale.mcp.frames import AskAnswer, Changed, Gone, Log, Open, OrderProgress, Report, UseOrder
 from codewhale.mcp.terms import CallOutcome, ServerFailed, ServerOffer
 from mcp import Client, MCPError

@@ -1,31 +1,26 @@
 """A server at an address: every connection goes through the dialler of the web, what was configured for the server is
 sent to no other place, and no answer is larger than its bound."""
 
-from collections.abc import AsyncIterable, AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterable, AsyncIterator, Callable
 from contextlib import AsyncExitStack
 from types import TracebackType
-from typing import Any
 
 import httpcore2
 import httpx2
 from mcp.client._transport import TransportStreams
-from mcp.client.auth import OAuthClientProvider
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
-from pydantic import AnyUrl
 
 from codewhale.lib.text import one_line
-from codewhale.mcp.frames import AskAnswer, Open
-from codewhale.mcp.terms import LoginOptions, ServerFailed
+from codewhale.mcp.broker.login import AskPerson, LoginFlow
+from codewhale.mcp.frames import Open
 from codewhale.process.addresses import address_kind, is_local_name
 from codewhale.services.web.dialler import Dialler
 
 MOST_BODY = 160 << 20
+TOKEN_SECONDS = 30.0
 LED = "it leads elsewhere,"
 _USUAL = {"http": 80, "https": 443}
 _DENIED = (401, 403)
-
-AskPerson = Callable[[str, dict[str, Any]], Awaitable[AskAnswer]]
 
 
 class WebTransport:
@@ -39,7 +34,7 @@ class WebTransport:
         self._stack = AsyncExitStack()
         self._login = None
         if not any(name.lower() == "authorization" for name in spec.headers):
-            self._login = LoginFlow(order, ask)
+            self._login = LoginFlow(order, ask, self._sent)
 
     async def __aenter__(self) -> TransportStreams:
         spec = self._spec
@@ -56,7 +51,17 @@ class WebTransport:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        return await self._stack.__aexit__(kind, error, trace)
+        try:
+            return await self._stack.__aexit__(kind, error, trace)
+        finally:
+            if self._login is not None:
+                await self._login.settle()
+
+    async def _sent(self, request: httpx2.Request) -> httpx2.Response:
+        """The answer to a request beside the protocol, which carries nothing that was configured for the server."""
+        transport = GuardedTransport(self._spec.url, {}, lambda problem, denied: None)
+        async with httpx2.AsyncClient(transport=transport, timeout=TOKEN_SECONDS, trust_env=False) as client:
+            return await client.send(request, follow_redirects=False)
 
     def _noted(self, problem: str, denied: bool) -> None:
         self.problem, self.denied = problem, denied
@@ -148,83 +153,6 @@ class _Bounded(httpx2.AsyncByteStream):
         close = getattr(self._stream, "aclose", None)
         if close is not None:
             await close()
-
-
-class LoginFlow:
-    """Logging in by OAuth, and the tokens of it, which the harness keeps. Where no person is there, only tokens that
-    are kept are used and made fresh."""
-
-    def __init__(self, order: Open, ask: AskPerson) -> None:
-        self._spec = order.spec
-        self._back = order.back
-        self._options = order.login
-        self._ask = ask
-        self._kept: dict[str, Any] = {}
-
-    async def provider(self) -> OAuthClientProvider | None:
-        """What adds tokens to requests; None where there are none and nobody could log in."""
-        self._kept = await self._asked("tokens", {})
-        if not self._back and not self._kept.get("tokens"):
-            return None
-        options = self._options
-        if options.client_id:
-            self._kept["client"] = _registered(options, self._back)
-        metadata = OAuthClientMetadata(
-            client_name="CodeWhale",
-            redirect_uris=[AnyUrl(self._back or "http://127.0.0.1/callback")],
-            grant_types=["authorization_code", "refresh_token"],
-            response_types=["code"],
-        )
-        return OAuthClientProvider(
-            self._spec.url, metadata, self, self._visit, self._code, options.metadata_url or None
-        )
-
-    async def get_tokens(self) -> OAuthToken | None:
-        found = self._kept.get("tokens")
-        return OAuthToken.model_validate(found) if found else None
-
-    async def set_tokens(self, tokens: OAuthToken) -> None:
-        await self._keep("tokens", tokens.model_dump(mode="json", exclude_none=True))
-
-    async def get_client_info(self) -> OAuthClientInformationFull | None:
-        found = self._kept.get("client")
-        return OAuthClientInformationFull.model_validate(found) if found else None
-
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
-        await self._keep("client", client_info.model_dump(mode="json", exclude_none=True))
-
-    async def _keep(self, name: str, value: dict[str, Any]) -> None:
-        self._kept = {**self._kept, name: value}
-        await self._asked("keep", self._kept)
-
-    async def _visit(self, url: str) -> None:
-        if not self._back:
-            raise login_needed(self._spec.name)
-        await self._asked("visit", {"url": url})
-
-    async def _code(self) -> AuthorizationCodeResult:
-        found = await self._asked("code", {})
-        return AuthorizationCodeResult(code=str(found.get("code", "")), state=found.get("state"), iss=found.get("iss"))
-
-    async def _asked(self, what: str, data: dict[str, Any]) -> dict[str, Any]:
-        answer = await self._ask(what, data)
-        if answer.refused:
-            raise ServerFailed("auth", f"The login to {self._spec.name} came to nothing: {answer.refused}.")
-        return answer.data
-
-
-def login_needed(name: str) -> ServerFailed:
-    """A person must log in first."""
-    return ServerFailed("auth", f"The MCP server {name} asks for a login. Run: codewhale mcp login {name}")
-
-
-def _registered(options: LoginOptions, back: str) -> dict[str, Any]:
-    method = "client_secret_basic" if options.client_secret else "none"
-    secret = {"client_secret": options.client_secret} if options.client_secret else {}
-    return {
-        "client_id": options.client_id, "redirect_uris": [back or "http://127.0.0.1/callback"],
-        "token_endpoint_auth_method": method, **secret,
-    }  # fmt: skip
 
 
 def _place(url: httpx2.URL) -> tuple[str, str, int]:
