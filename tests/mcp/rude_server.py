@@ -8,10 +8,11 @@ import time
 
 TOOLS = (
     "add", "huge", "many", "broken", "halves", "endless", "noise", "die", "wait", "ask", "sample", "roots", "grow",
-    "note", "image", "refuse", "environment", "hold",
+    "note", "image", "refuse", "environment", "hold", "flood", "lists",
 )  # fmt: skip
 OUT = sys.stdout.buffer
 grown: list[str] = []
+listed: list[int] = []
 held: list[object] = []
 
 
@@ -38,6 +39,7 @@ def ask(method: str, params: dict[str, object]) -> object:
 
 def tools() -> list[dict[str, object]]:
     """What is offered; more of it once it has grown."""
+    listed.append(1)
     schema = {"type": "object"}
     return [{"name": name, "description": name, "inputSchema": schema} for name in (*TOOLS, *grown)]
 
@@ -92,6 +94,12 @@ def more(number: object, name: str, arguments: dict[str, object]) -> None:
         grown.append(f"grown{len(grown)}")
         send({"method": "notifications/tools/list_changed"})
         text(number, "grown")
+    elif name == "flood":
+        for _ in range(int(str(arguments["count"]))):
+            send({"method": "notifications/tools/list_changed"})
+        text(number, "flooded")
+    elif name == "lists":
+        text(number, str(len(listed)))
     elif name == "note":
         note(arguments)
         text(number, "noted")

@@ -88,6 +88,12 @@ def resolve(server: ConfiguredServer, environ: Mapping[str, str], workspace: str
     return ResolvedServer(spec, identity)
 
 
+def place_of(server: ConfiguredServer, workspace: str) -> str:
+    """The workspace that an approval holds for; "" where the server is the same in every one."""
+    anywhere = not server.argv or server.cwd.startswith(("/", "~", "$"))
+    return "" if anywhere else os.path.realpath(workspace)
+
+
 def card(name: str, file: str, one: ServerIdentity) -> tuple[str, ...]:
     """What a person is shown before a server is approved, a line each."""
     lines = [f"server: {one_line(name, 80)}", f"named in: {one_line(file, 400)}"]

@@ -3,6 +3,7 @@ made harmless and held to a bound."""
 
 import hashlib
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -17,10 +18,13 @@ from codewhale.protocol.marks import inert
 from codewhale.protocol.tools import Effect, ToolSpec
 
 LONGEST_NAME = 64
-MOST_DESCRIPTION, MOST_NOTE, MOST_TOOLS = 1_200, 400, 500
+MOST_DESCRIPTION, MOST_NOTE, MOST_TOOLS, MOST_NAMES = 1_200, 400, 500, 5_000
 # What a call of somebody else's program may do; what it says of itself makes that no less.
 EFFECTS = (Effect.NETWORK, Effect.WRITES)
 _OWN = frozenset(("mcp_read_resource", "mcp_get_prompt", "mcp_list_resources", "mcp_list_resource_templates"))
+_STOOD = (
+    "its name, {}, has stood for {} of {} since CodeWhale was started; start it anew, or give the server another name"
+)
 _TEXTS = frozenset(("description", "title", "$comment"))
 _VALUES = frozenset(("enum", "const", "default", "examples", "required", "type"))
 
@@ -49,19 +53,62 @@ class WireTable(Struct, frozen=True):
         return next((name for name, row in self.tools.items() if row == (server, tool)), "")
 
 
-def wire_table(offers: Iterable[tuple[ConfiguredServer, ServerOffer]]) -> WireTable:
+class NameOwner(Struct, frozen=True):
+    """Which tool of which server a name was given to: the entry by its place, or by what is written in it."""
+
+    key: str
+    digest: str
+    server: str
+    tool: str
+
+    @classmethod
+    def of(cls, server: ConfiguredServer, tool: str) -> "NameOwner":
+        return cls(server.key, server.digest, server.name, tool)
+
+    def like(self, other: "NameOwner") -> bool:
+        """Whether it is the same tool, though its entry was changed or moved."""
+        same = self.key == other.key or (self.server, self.digest) == (other.server, other.digest)
+        return same and self.tool == other.tool
+
+
+class NameOwners:
+    """Which tool each name has stood for: it stands for no other any more."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, NameOwner] = {}
+        self._names = Counter[str]()
+
+    def why_not(self, name: str, own: NameOwner) -> str:
+        """Why a tool does not get a name; "" where it does."""
+        owner = self._rows.get(name)
+        if owner is not None and not owner.like(own):
+            return _STOOD.format(name, one_line(owner.tool, 80), one_line(owner.server, 80))
+        if owner is None and self._names[own.server] >= MOST_NAMES:
+            return f"its server has had {MOST_NAMES:,} names since CodeWhale was started; start it anew"
+        return ""
+
+    def give(self, name: str, own: NameOwner) -> None:
+        self._names[own.server] += name not in self._rows
+        self._rows[name] = own
+
+
+def wire_table(offers: Iterable[tuple[ConfiguredServer, ServerOffer]], owners: NameOwners | None = None) -> WireTable:
     """The names of all tools that are offered, those of the first server first. One that would stand for two tools is
-    the first one's."""
+    the first one's; one that has stood for a tool, as `owners` says, is that one's for good."""
     tools: dict[str, tuple[str, str]] = {}
     renamed, refused = list[str](), list[Refused]()
+    owners = owners or NameOwners()
     for server, offer in offers:
         for number, tool in enumerate(offer.tools):
-            name = wire_name(server.name, tool.name)
+            name, own = wire_name(server.name, tool.name), NameOwner.of(server, tool.name)
             why = _why_not(tools, name, server, tool, number)
+            if not why and server.takes(tool.name):
+                why = owners.why_not(name, own)
             if why:
                 refused.append(Refused(server.name, tool.name, why))
             elif server.takes(tool.name):
                 tools[name] = (server.name, tool.name)
+                owners.give(name, own)
                 plain = f"mcp_{server.name}_{tool.name}"
                 renamed += [f"{one_line(plain, 160)} is called {name}"] * (plain != name)
     return WireTable(tools, tuple(renamed), tuple(refused))

@@ -3,6 +3,7 @@ of them. A server is started when it is first needed, and not before it is appro
 
 import asyncio
 import contextlib
+import threading
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any, TypeVar
@@ -13,11 +14,12 @@ from msgspec.structs import replace
 from codewhale.lib.clock import Clock
 from codewhale.lib.text import one_line
 from codewhale.mcp.approvals import Approvals, Standing
-from codewhale.mcp.config import Configured, config_files, read_config, with_fault
+from codewhale.mcp.config import ConfigFile, Configured, config_files, read_config, with_fault
 from codewhale.mcp.entries import ConfiguredServer, EntryFault
-from codewhale.mcp.identity import ResolvedServer, card, resolve
+from codewhale.mcp.identity import ResolvedServer, card, place_of, resolve
+from codewhale.mcp.relisting import Relisting
 from codewhale.mcp.remembered import RememberedOffer, RememberedOffers
-from codewhale.mcp.rows import WireTable, row, wire_table
+from codewhale.mcp.rows import NameOwners, WireTable, row, wire_table
 from codewhale.mcp.terms import CallOutcome, OfferedTool, ServerCaller, ServerFailed, ServerOffer, Servers, ServerState
 from codewhale.mcp.tokens import TokenStore
 from codewhale.protocol.errors import ConfigError, ErrorKind, ToolError
@@ -31,6 +33,7 @@ _CHANGED = (
     "What the server {} says of {} has changed since the user approved it, so nothing was sent. Call it again: the "
     "user is shown the difference."
 )
+_GONE = "{} is not offered any more, and nothing was sent; look for another tool."
 _MAYBE = " The request had been sent: look what it did before you send it again."
 
 
@@ -84,14 +87,21 @@ class McpService:
         self.not_taken: dict[str, Mapping[str, str]] = {}  # tools by server that the catalog refuses, and why
         self.configured = Configured()
         self.table = WireTable({})
+        self._owners = NameOwners()
+        self._relisting = Relisting(self._aside, self._list_again)
+        self._guard = threading.RLock()  # over what is named, offered and published: files are read in threads too
 
     # ------------------------------------------------------------------ what is named
 
     def refresh(self) -> Configured:
         """What the files name now. Where one has changed, its servers and their tools are those of now, at once."""
-        files = config_files(self.place.user_file, self.place.workspace)
-        if files == self.configured.files:
+        with self._guard:
+            files = config_files(self.place.user_file, self.place.workspace)
+            if files != self.configured.files:
+                self._read_again(files)
             return self.configured
+
+    def _read_again(self, files: tuple[ConfigFile, ...]) -> None:
         before, self.configured = self.configured, read_config(files)
         wanted = {server.name: server for server in self.configured.servers}
         for name in [name for name in self._errors if before.get(name) != wanted.get(name)]:
@@ -101,13 +111,9 @@ class McpService:
             if server is None or server.disabled or server.digest != written:
                 del self._started[name]
                 self._aside(self._close(name))
-        self._offers = {}
-        for server in self._usable():
-            known = self._remembered.get(server.key, server.digest)
-            if known is not None:
-                self._offers[server.name] = known
+        found = ((server.name, self._remembered.get(server.key, server.digest)) for server in self._usable())
+        self._offers = {name: known for name, known in found if known is not None}
         self._tell()
-        return self.configured
 
     def _usable(self) -> list[ConfiguredServer]:
         return [one for one in self.configured.servers if one.fault is None and not one.disabled]
@@ -150,13 +156,14 @@ class McpService:
 
     def rows(self) -> tuple[tuple[ConfiguredServer, ToolSpec, str], ...]:
         """Every tool that the catalog has of servers: its server, its row, and its own name."""
-        named = {server.name: server for server in self.configured.servers}
-        return tuple(
-            (named[server], spec, self.table.tools[spec.name][1])
-            for server, specs in self._rows.items()
-            for spec in specs
-            if spec.name not in self.not_taken.get(server, {})
-        )
+        with self._guard:
+            named = {server.name: server for server in self.configured.servers}
+            return tuple(
+                (named[server], spec, self.table.tools[spec.name][1])
+                for server, specs in self._rows.items()
+                for spec in specs
+                if spec.name not in self.not_taken.get(server, {})
+            )
 
     # ------------------------------------------------------------------ approval
 
@@ -170,10 +177,11 @@ class McpService:
             raise ToolError("not_available", str(error)) from None
 
     def _pending(self, server: ConfiguredServer, resolved: ResolvedServer) -> Pending | None:
-        standing = self.approvals.standing(server.key, resolved.identity)
+        place = place_of(server, self.place.workspace)
+        standing = self.approvals.standing(server.key, resolved.identity, place)
         if standing == "approved":
             return None
-        before = self.approvals.get(server.key)
+        before = self.approvals.get(server.key, place)
         shown = () if before is None else card(server.name, server.file, before.identity)
         return Pending(standing, resolved, card(server.name, server.file, resolved.identity), shown)
 
@@ -198,7 +206,7 @@ class McpService:
         resolved = self._resolved(server)
         if resolved.identity.fingerprint != fingerprint:
             raise ToolError("not_available", f"The MCP server {name} has changed since it was shown; look at it again.")
-        self.approvals.add(server.key, resolved.identity)
+        self.approvals.add(server.key, resolved.identity, place_of(server, self.place.workspace))
         self._errors.pop(name, None)
 
     def forget(self, server: ConfiguredServer) -> None:
@@ -215,13 +223,12 @@ class McpService:
 
     def approve_tool(self, wire: str) -> None:
         """The person has seen what a tool says of itself now."""
-        server, tool = self.table.tools[wire]
+        server, tool = self.table.tools.get(wire, ("", ""))
         configured = self.configured.get(server)
         if configured is not None:
             known = self._remembered.approve(configured.key, configured.digest, tool)
             if known is not None:
-                self._offers[server] = known
-                self._tell()
+                self._learnt(server, known)
 
     # ------------------------------------------------------------------ running ones
 
@@ -232,6 +239,7 @@ class McpService:
             self._started.pop(name, None)
             await self._close(name)
         async with self._locks[name]:
+            server = self.server(name)  # it may be off by now
             known = self._offers.get(name)
             if known is not None and self.runs(server):
                 return known
@@ -241,7 +249,7 @@ class McpService:
                 offer = await self.broker.open(resolved.spec)
             except ServerFailed as failed:
                 raise self._failed(name, failed) from None
-            if self.configured.get(name) != server:
+            if self.refresh().get(name) != server:
                 await self._close(name)
                 raise ToolError(
                     "not_available", f"The MCP server {name} was changed while it started; nothing was sent."
@@ -266,8 +274,7 @@ class McpService:
         self._errors.pop(server.name, None)
         known = self._remembered.put(server.key, server.digest, offer)
         if self.configured.get(server.name) == server:
-            self._offers[server.name] = known
-            self._tell()
+            self._learnt(server.name, known)
         return known
 
     @property
@@ -286,7 +293,9 @@ class McpService:
 
     async def call(self, wire: str, arguments: dict[str, Any], caller: ServerCaller) -> CallOutcome:
         """Call a tool. Raises ToolError."""
-        server, tool = self.table.tools[wire]
+        server, tool = self.table.tools.get(wire, ("", ""))
+        if not server:
+            raise ToolError("not_available", _GONE.format(wire))
         before = self.changed_tool(wire)
 
         def same() -> None:  # a start hears what a server says of itself today
@@ -346,7 +355,7 @@ class McpService:
             await self._broker.close(name)
 
     def _lists_changed(self, name: str) -> None:
-        self._aside(self._list_again(name))
+        self._relisting.changed(name)
 
     async def _list_again(self, name: str) -> None:
         server = self.configured.get(name)
@@ -359,10 +368,15 @@ class McpService:
 
     # ------------------------------------------------------------------ the catalog, and the end
 
+    def _learnt(self, name: str, known: RememberedOffer) -> None:
+        with self._guard:
+            self._offers[name] = known
+            self._tell()
+
     def _tell(self) -> None:
         """Give the catalog the tools of now."""
         order = [server for server in self._usable() if server.name in self._offers]
-        self.table = wire_table((server, self._offers[server.name].shown) for server in order)
+        self.table = wire_table(((server, self._offers[server.name].shown) for server in order), self._owners)
         rows = {server.name: tuple(self._specs(server)) for server in order}
         changed = [name for name in {**self._rows, **rows} if self._rows.get(name) != rows.get(name)]
         for name in changed:

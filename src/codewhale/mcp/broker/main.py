@@ -15,6 +15,7 @@ from codewhale.mcp.broker.session import ServerSession
 from codewhale.mcp.frames import (
     AskAnswer,
     Cancel,
+    Changed,
     Close,
     Done,
     Frames,
@@ -47,6 +48,7 @@ class ServerBroker:
         self._out: asyncio.Queue[Report] = asyncio.Queue()
         self._asks: dict[int, asyncio.Future[AskAnswer]] = {}
         self._asked = 0
+        self._changed: set[str] = set()  # servers whose change waits to be sent
 
     async def run(self, orders: int, reports: int) -> None:
         """Serve until the orders end."""
@@ -72,7 +74,11 @@ class ServerBroker:
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def post(self, report: Report) -> None:
-        """Send a report."""
+        """Send a report; what says no more than one that waits is left out."""
+        if isinstance(report, Changed):
+            if report.server in self._changed:
+                return
+            self._changed.add(report.server)
         if not isinstance(report, Log | OrderProgress) or self._out.qsize() < MOST_WAITING:
             self._out.put_nowait(report)
 
@@ -92,6 +98,8 @@ class ServerBroker:
         try:
             while True:
                 report = await self._out.get()
+                if isinstance(report, Changed):
+                    self._changed.discard(report.server)
                 try:
                     data = frame(report)
                 except ValueError as error:
