@@ -46,6 +46,18 @@ def test_a_superseded_fact_comes_after_the_newer_one_and_is_marked(facts: Memory
     assert [one.fact.text for one in facts.search("w1", "package manager: yarn", 1)] == [newer.fact.text]
 
 
+def test_what_has_expired_comes_last_and_makes_nothing_old(tmp_path: Path) -> None:
+    write(
+        tmp_path, "(2026-01-01) package manager: yarn",
+        "(2026-02-01) package manager: pnpm <!-- expires:2026-02-02 -->",
+        "(2026-02-01) yarn is the package manager of the package manager team <!-- expires:2999-01-01 -->",
+    )  # fmt: skip
+    found = memory(tmp_path).search("w1", "package manager pnpm")
+    assert found[-1].fact.text == "package manager: pnpm" and found[-1].score > found[0].score
+    assert len(found) == 3 and not [one for one in found if one.superseded]
+    assert "pnpm" not in str(memory(tmp_path).search("w1", "package manager pnpm", 2))
+
+
 def test_facts_of_other_workspaces_are_not_found(facts: Memory) -> None:
     assert facts.search("w1", "9999") == ()
     assert [one.fact.text for one in facts.search("other", "staging port")] == ["the staging port is 9999"]

@@ -123,19 +123,34 @@ def test_what_was_cleared_comes_back_as_it_was(tmp_path: Path) -> None:
     one = facts.add("/w", "port 5433", "workspace", key="port", source="call c1", tainted=True)
     everywhere = facts.add("/w", "port 5433", "global")
     assert facts.clear("/w", [one, everywhere]) == (everywhere, one) and facts.facts("/w") == ()
-    assert facts.cleared("/w") == ("port 5433",)
+    assert [*facts.cleared("/w")] == ["port 5433"]
     assert (facts.restore(everywhere.id[:4]), facts.restore(one.id)) == (everywhere, one)
-    assert set(facts.facts("/w")) == {one, everywhere} and facts.cleared("/w") == ()
+    assert set(facts.facts("/w")) == {one, everywhere} and facts.cleared("/w") == {}
     assert list((tmp_path / "memory" / "trash").iterdir()) == []
     with pytest.raises(MemoryRefused, match="Nothing in the trash has the id"):
         facts.restore(one.id)
+
+
+@pytest.mark.parametrize("before", [b"\xef\xbb\xbf", b"# Mine\r\n"])
+def test_a_long_fact_of_the_persons_own_hand_comes_back_byte_for_byte(tmp_path: Path, before: bytes) -> None:
+    facts = memory(tmp_path)
+    own = b'*  (2026-01-01) "Long" \\ \t line ' + "über 港口 ".encode() * 200 + b"\r\n   and goes on: " + b"x" * 200_000
+    facts.add("/w", "port 5433", "workspace")
+    stored(tmp_path).write_bytes(before + own + b"\r\n- tabs")
+    long = facts.facts("/w")[0]
+    facts.clear("/w", [long])
+    assert stored(tmp_path).read_bytes() == before.removeprefix(b"\xef\xbb\xbf") + b"- tabs"
+    back = facts.restore(long.id)
+    end = b"\r\n" if before.endswith(b"\n") else b"\n"
+    assert stored(tmp_path).read_bytes() == before.removeprefix(b"\xef\xbb\xbf") + b"- tabs" + end + own + b"\r\n"
+    assert (back.id, back.text) == (long.id, long.text) and facts.trashed() == ()
 
 
 def test_a_fact_said_again_is_not_among_the_cleared(tmp_path: Path) -> None:
     facts = memory(tmp_path)
     facts.clear("/w", [facts.add("/w", "port 5433", "workspace")])
     facts.add("/w", "port 5433", "workspace")
-    assert facts.cleared("/w") == ()
+    assert facts.cleared("/w") == {}
 
 
 def test_the_trash_holds_what_stood_there_when_it_was_cleared(tmp_path: Path) -> None:

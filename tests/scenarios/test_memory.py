@@ -180,6 +180,54 @@ async def test_a_session_that_is_resumed_later_does_not_bring_it_back(home: Path
         assert all(b"5433" not in body for body in here.provider.requests)
 
 
+async def test_each_clear_and_each_restore_counts_in_a_running_session(
+    home: Path, workspace: Path, texts: None
+) -> None:
+    async with harness(home, workspace, [{"text": "ok"}] * 9) as here:
+        session, holding = await opened(here), list[bool]()
+        name = (await run(here, session, f"/memory add {FACT}")).text.split()[4]
+        for line in ("", "clear {} yes", "restore {}", "clear {} yes", "restore {}"):
+            assert not line or (await run(here, session, f"/memory {line.format(name)}")).ok
+            await here.turn("And now?", session)
+            holding.append(FACT.encode() in here.provider.requests[-1])
+        assert holding == [True, False, True, False, True]
+    async with harness(home, workspace, [{"text": "ok"}] * 9) as here:
+        await opened(here, resume=session)
+        await here.turn("Later", session)
+        assert FACT.encode() in here.provider.requests[-1]
+        assert (await run(here, session, f"/memory clear {name} yes")).ok
+        for lines in (["/rewind 3 both yes"], ["/rewind 2 both yes", "/rewind back"], ["/rewind 2 both yes"]):
+            assert [one for line in lines if not (one := await run(here, session, line)).ok] == []
+            await here.turn("Once more", session)
+            assert b"5433" not in here.provider.requests[-1] and OTHER.encode() in here.provider.requests[-1]
+
+
+async def test_what_is_added_again_or_restored_is_told_again(home: Path, workspace: Path, texts: None) -> None:
+    async with harness(home, workspace, [{"text": "ok"}] * 9) as here:
+        session = await opened(here)
+        name = (await run(here, session, f"/memory add {FACT}")).text.split()[4]
+        await here.turn("One", session)
+        await here.turn("Two", session)
+        await run(here, session, f"/memory clear {name} yes")
+        await run(here, session, f"/memory restore {name}")  # the same notes as the masked update had
+        await here.turn("Three", session)
+        assert here.provider.requests[-1].count(FACT.encode()) == 1
+        assert (await run(here, session, "/rewind 2 both yes")).ok  # the update of the first turn stands, masked
+        await here.turn("Again", session)
+        assert here.provider.requests[-1].count(FACT.encode()) == 1
+        await run(here, session, f"/memory clear {name} yes")
+        await here.turn("None", session)
+        await run(here, session, f"/memory add {FACT}")
+    async with harness(home, workspace, [{"text": "ok"}] * 9) as here:
+        await opened(here, resume=session)
+        await here.turn("Later", session)
+        assert here.provider.requests[-1].count(FACT.encode()) == 1
+    async with harness(home, workspace, [{"text": "ok"}] * 9) as here:
+        await opened(here, resume=session)
+        await here.turn("Later", session)
+        assert here.provider.requests[-1].count(FACT.encode()) == 1
+
+
 async def test_kept_answers_that_cannot_be_cleared_are_told(home: Path, workspace: Path, texts: None) -> None:
     (home / "rlm/answers.sqlite3").mkdir(parents=True)
     async with harness(home, workspace, [{"text": "ok"}]) as here:

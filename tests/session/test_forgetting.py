@@ -28,25 +28,33 @@ def call(text: str) -> MessageAdded:
     ],
 )
 def test_a_text_is_removed_in_whatever_form_it_stands(event: Event) -> None:
-    (clean,) = forget([event], (FACT,))
+    clean, _ = forget([event, TextForgotten((FACT,))])
     assert holder((FACT,))(msgspec.json.encode(event).decode())
     assert REMOVED in str(clean) and "5433" not in str(clean) and type(clean) is type(event)
 
 
 def test_what_holds_none_of_them_is_the_same_object() -> None:
     event = ContextAppended("memory", "- tabs")
-    assert next(iter(forget([event], (FACT,)))) is event
     record = TextForgotten((FACT,))
-    assert next(iter(forget([record], (FACT,)))) is record
+    clean = list(forget([event, record]))
+    assert clean[0] is event and clean[1] is record
+
+
+def test_what_is_said_after_it_was_forgotten_stands_until_it_is_forgotten_again() -> None:
+    said, record = ContextAppended("memory", f"- {FACT}\n"), TextForgotten((FACT,))
+    once = list(forget([said, record, said]))
+    assert REMOVED in str(once[0]) and once[2] is said
+    twice = list(forget([said, record, said, record, said]))
+    assert REMOVED in str(twice[0]) and REMOVED in str(twice[2]) and twice[4] is said
 
 
 def test_a_short_text_is_removed_as_an_item_alone() -> None:
     events = [ContextAppended("memory", "- tabs\n- tabs in Go"), ContextAppended("x", "use tabs here")]
-    clean = list(forget(events, ("tabs",)))
-    assert clean == [ContextAppended("memory", f"- {REMOVED}\n- tabs in Go"), events[1]]
+    clean = list(forget([*events, TextForgotten(("tabs",))]))
+    assert clean[:2] == [ContextAppended("memory", f"- {REMOVED}\n- tabs in Go"), events[1]]
 
 
 @pytest.mark.parametrize("texts", [(), ("",), ("  ",)])
 def test_nothing_to_remove_removes_nothing(texts: tuple[str, ...]) -> None:
     event = ContextAppended("memory", "- tabs")
-    assert list(forget([event], texts)) == [event] and not holder(texts)("- tabs")
+    assert next(forget([event, TextForgotten(texts)])) is event and not holder(texts)("- tabs")

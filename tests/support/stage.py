@@ -236,9 +236,9 @@ class NoTexts:
 
     sources = notes
 
-    def cleared(self, workspace: str) -> tuple[str, ...]:
+    def cleared(self, workspace: str) -> dict[str, str]:
         """Nothing."""
-        return ()
+        return {}
 
     def law(self, workspace: str) -> str:
         """No constitution."""

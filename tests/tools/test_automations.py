@@ -112,6 +112,8 @@ async def test_the_card_shows_what_may_run_unasked_and_a_rule_allows_no_such_thi
         assert (
             rows["runs unasked"] == "all that no rule asks about; no programs" and rows["each run"] == "Check the links"
         )
+        assert card.rule == "mode.agent.later" and not card.held, "no sandbox of this turn holds it"
+        assert list(rows)[-1] == "runs unasked", "which a card that has little room shows"
         assert rows["first runs"].count("09:00") == 3 and rows["when"].startswith(WEEKLY)
         view = here.app.parts.tasking.automations.board().automations[0]
         assert (view.auto_approve, view.allow_shell, view.mode) == (True, False, "agent")
@@ -123,6 +125,19 @@ async def test_the_card_shows_what_may_run_unasked_and_a_rule_allows_no_such_thi
         assert (await done(here, session, "automation_create", **GOOD, auto_approve=False))["automation"]
         plan = await here.open(mode=Mode.PLAN, authority=Authority.AUTO)
         assert last(await here.turn(told("automation_create", **GOOD, auto_approve=False), plan)).error
+
+
+async def test_who_is_asked_only_outside_the_sandbox_is_asked_about_work_of_later(home: Path, workspace: Path) -> None:
+    cards: list[ApprovalAsked] = []
+    async with harness(home, workspace, echo) as here:
+        person = await here.open(mode=Mode.AGENT, authority=Authority.PERSON, approval=Approval.SANDBOX)
+        for number, name in enumerate(("task_create", "automation_create"), 1):
+            arguments = {"prompt": "Check"} if name == "task_create" else {**GOOD, "auto_approve": False}
+            heard = asyncio.ensure_future(collect(answered(here, person, cards)))
+            await asyncio.sleep(0)
+            await here.client.submit(SendMessage(person, told(name, **arguments)))
+            assert last([one.event for one in await heard]).ok
+            assert [card.rule for card in cards] == ["mode.agent.later"] * number
 
 
 BAD: tuple[tuple[str, dict[str, Any], str], ...] = (

@@ -11,6 +11,7 @@ from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import Event, FactDecided, FactProposed
 from codewhale.protocol.memory import DecideFact, GetWaiting, WaitingFact
 from codewhale.protocol.modes import Authority, Mode
+from codewhale.protocol.ops import RunCommand
 from codewhale.testing import Harness, harness
 from support.scenes import only, results
 
@@ -174,6 +175,26 @@ async def test_what_is_remembered_is_found_as_data_and_counted(mode: Mode, home:
     assert json.loads(one.content)["text"] == "Tea is \\u202edrunk without milk."
     assert set(counts) == {"2a2b3c4d", "3a2b3c4d"}  # a fact that was replaced is not used
     assert (home / "memory/global/MEMORY.md").read_text() == FACTS
+
+
+async def test_of_what_has_expired_it_is_said_and_its_use_is_not_counted(home: Path, workspace: Path) -> None:
+    (home / "memory/global").mkdir(parents=True)
+    (home / "memory/global/MEMORY.md").write_text(
+        "- The freeze ends in May. <!-- id:4a2b3c4d expires:2020-05-31 -->\n"
+        "- The freeze is for docs. <!-- id:5a2b3c4d -->\n"
+    )
+    calls = script(ask("memory_search", query="when does the freeze end"), ask("memory_get", id="4a2b3c4d"))
+    async with harness(home, workspace, calls) as agent:
+        session = await agent.open(mode=Mode.AGENT, authority=Authority.HEADLESS)
+        found, one = (json.loads(result.content) for result in results(await agent.turn("Go.", session)))
+        shown = await agent.client.submit(RunCommand(session, "/memory search freeze"))
+        counts = agent.app.parts.memory.facts.uses.counts()
+    assert [(row["id"], row.get("expired", "")) for row in found["facts"]] == [
+        ("5a2b3c4d", ""),
+        ("4a2b3c4d", "2020-05-31"),
+    ]
+    assert one["expired"] == "2020-05-31" and set(counts) == {"5a2b3c4d", "4a2b3c4d"} and counts["4a2b3c4d"] == 1
+    assert "[expired 2020-05-31]" in shown.text.splitlines()[-1]
 
 
 async def test_the_limit_holds_and_nothing_found_is_no_error(home: Path, workspace: Path) -> None:

@@ -117,8 +117,8 @@ class HeadTexts(Protocol):
     def notes(self, workspace: str) -> str:
         """The person's own facts; "" where there is none."""
 
-    def cleared(self, workspace: str) -> tuple[str, ...]:
-        """The texts of facts that were cleared of late."""
+    def cleared(self, workspace: str) -> dict[str, str]:
+        """The texts of facts that were cleared of late, and when."""
 
     def facts(self, workspace: str) -> str:
         """What a message is told of the moment."""
@@ -346,9 +346,7 @@ class SessionFactory:
     def rewind(self, session: Session, event: Rewound) -> None:
         """Let the conversation stand as it did, for the model too, with the tools and lists of that time."""
         log, head = (envelope.event for envelope in session.log.read()), session.state.head_after(event)
-        projection = self._projection(
-            forget(standing((*log, event)), session.state.forgotten), pinned_dialect(session.state.pinned)
-        )
+        projection = self._projection(forget(standing((*log, event))), pinned_dialect(session.state.pinned))
         session.emit(PrefixInvalidated("rewind", 0 if head else projection.count + 1), event, *head)
         session.projection = projection
         self._stores.lists.restore(session.id, session.state.lists)
@@ -438,22 +436,26 @@ class SessionFactory:
 
     def forget_cleared(self, session: Session) -> None:
         """Facts that were cleared since, by whomever, stand in no later request. A named edge where one does."""
-        texts, pinned = self._cleared(session)
-        if texts:
-            session.emit(PrefixInvalidated("memory cleared", 0), TextForgotten(texts), pinned)
-            session.projection = self._without((), session, pinned)
+        event, pinned = self._cleared(session)
+        if event.texts:
+            session.emit(PrefixInvalidated("memory cleared", 0), event, pinned)
+            session.projection = self._without(None, session, pinned)
 
-    def _cleared(self, session: Session) -> tuple[tuple[str, ...], HeaderPinned]:
-        """The cleared facts that the next request would hold, and the head without them."""
-        cleared, header = self._deps.texts.cleared(session.state.workspace), session.state.pinned
-        texts = tuple(text for text in cleared if text not in session.state.forgotten)
-        if not texts or not (holder(texts)(header.system) or session.projection.holds(texts)):
-            return (), header
-        system = with_notes(header.system, self._deps.texts.notes(session.state.workspace))
-        return texts, structs.replace(header, system=system, sha256=header_sha256(system, header.tools_json))
+    def _cleared(self, session: Session) -> tuple[TextForgotten, HeaderPinned]:
+        """The cleared facts that the next request would hold, and the head without them. Each clear counts once."""
+        state, header = session.state, session.state.pinned
+        cleared = self._deps.texts.cleared(state.workspace).items()
+        new = {text: "" if state.turn_open else at for text, at in cleared if state.forgotten.get(text) != at}
+        if not new or not (holder(new)(header.system) or session.projection.holds(new)):
+            return TextForgotten(()), header
+        system = with_notes(header.system, self._deps.texts.notes(state.workspace))
+        pinned = structs.replace(header, system=system, sha256=header_sha256(system, header.tools_json))
+        return TextForgotten(tuple(new), tuple(new.values())), pinned
 
-    def _without(self, texts: Iterable[str], session: Session, header: HeaderPinned) -> Projection:
-        events = forget(of_conversation(session.log, session.state), texts)
+    def _without(self, event: TextForgotten | None, session: Session, header: HeaderPinned) -> Projection:
+        events = of_conversation(session.log, session.state)
+        if event is not None:
+            events = forget((*events, event))
         return self._projection((*events, header), pinned_dialect(header))
 
     async def begin(self, session: Session) -> None:
@@ -482,8 +484,8 @@ class SessionFactory:
         session = turn.session
         if not turn.idle:
             return next_request(turn, (), session.projection, session.state.pinned)
-        texts, header = self._cleared(session)
-        projection = self._without(texts, session, header) if texts else session.projection
+        event, header = self._cleared(session)
+        projection = self._without(event, session, header) if event.texts else session.projection
         return next_request(turn, (*self.beginning(session, header), *first), projection, header)
 
     def window(self, session: Session) -> ContextWindow:
@@ -624,7 +626,7 @@ def changes(
     for source in sources:
         text = redactor.text(source.text(state.workspace))
         update, last = _update(source, text), state.context_updates.get(source.kind)
-        known = last is not None and source.version(last) == source.version(update)
+        known = bool(last) and source.version(last or "") == source.version(update)
         if last is None and header is not None:
             known = source.in_head(header.system, text)
         if not known:

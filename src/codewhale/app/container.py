@@ -445,7 +445,7 @@ class WorkspaceTexts:
     def notes(self, workspace: str) -> str:
         return self._app.memory.notes(workspace)
 
-    def cleared(self, workspace: str) -> tuple[str, ...]:
+    def cleared(self, workspace: str) -> dict[str, str]:
         return self._app.memory.cleared(workspace)
 
     def sources(self, workspace: str) -> str:

@@ -52,9 +52,9 @@ class MemoryParts:
         """What a new session is given of the person's facts; "" where there is none."""
         return self.facts.text(workspace) if self.any_there() else ""
 
-    def cleared(self, workspace: str) -> tuple[str, ...]:
-        """The texts of facts there that are in the trash."""
-        return self.facts.cleared(workspace) if os.path.isdir(os.path.join(self._home, "memory", "trash")) else ()
+    def cleared(self, workspace: str) -> dict[str, str]:
+        """The texts of facts there that are in the trash, and when they were cleared."""
+        return self.facts.cleared(workspace) if os.path.isdir(os.path.join(self._home, "memory", "trash")) else {}
 
     @cached_property
     def places(self) -> "Places":

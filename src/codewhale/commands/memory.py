@@ -10,9 +10,10 @@ from codewhale.commands.base import CommandContext, command, misuse
 from codewhale.lib.text import counted, one_line
 from codewhale.memory.doctor import MemoryDoctor, fault_lines
 from codewhale.memory.layers import MemoryRefused
-from codewhale.memory.model import Fact, FactScope
+from codewhale.memory.model import Fact, FactScope, FoundFact
 from codewhale.memory.originals import plan_lines
 from codewhale.memory.promote import answer, promote
+from codewhale.memory.sent import has_expired
 from codewhale.memory.service import Memory
 from codewhale.memory.user_layer import fact_items
 from codewhale.protocol.errors import CodeWhaleError
@@ -113,7 +114,7 @@ class MemoryCommand:
         if not args:
             return misuse("Use /memory search QUERY.")
         rows = await asyncio.to_thread(self._memory.search, context.workspace, args, 20)
-        lines = [fact_row(row.fact, f"  [superseded by {row.superseded}]" * bool(row.superseded)) for row in rows]
+        lines = [fact_row(row.fact, _standing(row)) for row in rows]
         return CommandOutput("\n".join(lines) or f"Nothing for {one_line(args, 80)!r}.")
 
     async def _examine(self, args: str, context: CommandContext) -> CommandOutput:
@@ -201,6 +202,13 @@ def fact_row(fact: Fact | MemoryItem, more: str = "") -> str:
     date = fact.created[:10] or "no date"
     source = f"  (from {one_line(fact.source, 120)}{', not verified' if fact.tainted else ''})" if fact.source else ""
     return f"{fact.id}  {fact.scope:<9}  {date:<10}  {one_line(fact.text, 500)}{source}{more}"
+
+
+def _standing(found: FoundFact) -> str:
+    """Why a fact that was found does not hold, "" where it does."""
+    if has_expired(found.fact):
+        return f"  [expired {found.fact.expires}]"
+    return f"  [superseded by {found.superseded}]" * bool(found.superseded)
 
 
 def _unsent(fact: MemoryItem) -> str:

@@ -128,6 +128,8 @@ def held_by(ask: ApprovalAsked, words: Words) -> str:
     """What the sandbox would leave to a call, in words; of one outside the workspace, what a yes opens."""
     if ask.rule == "path.outside":
         return words("asking.sandbox_path")
+    if ask.rule == "mode.agent.later":
+        return words("asking.sandbox_later")
     if kind_of(ask) == "child":
         return words("asking.sandbox_child")
     if ask.sandbox == "workspace-write" and "network" in ask.allowances:

@@ -17,13 +17,13 @@ from codewhale.memory.factfaults import line_faults, near_repeats, repeated, tex
 from codewhale.memory.files import LIMIT, NAME, FactFile
 from codewhale.memory.index import FactIndex
 from codewhale.memory.layers import MemoryRefused
-from codewhale.memory.lines import FactPage, read_page, with_fact
+from codewhale.memory.lines import FactPage, lines_of, read_page, with_fact
 from codewhale.memory.model import Fact, FactScope, MemoryFault, Proposal
 from codewhale.memory.orders import orders_in
 from codewhale.memory.originals import TAKEN, Homes, TakeOver, configured, nested_paths, plan, take_over
 from codewhale.memory.places import KnownWorkspace
 from codewhale.memory.rivals import superseded
-from codewhale.memory.sent import MOST_FACTS, MOST_TEXT
+from codewhale.memory.sent import MOST_FACTS, MOST_TEXT, valid
 from codewhale.memory.trash import SECONDS, Trash
 from codewhale.memory.uses import Uses
 
@@ -176,7 +176,7 @@ class MemoryDoctor:
         for first, second in near_repeats(list(single.values())):
             text = f"{places[id(second)]}: says nearly what {places[id(first)]} says: {self._shown(second)}"
             yield MemoryFault("near_same_fact", "warning", text, f"keep one: /memory clear {second.id}")
-        newer, by_id = superseded(facts), {fact.id: fact for fact in facts}
+        newer, by_id = superseded(valid(facts)), {fact.id: fact for fact in facts}
         for old in (fact for fact in facts if fact.id in newer):
             new = by_id[newer[old.id]]
             text = f"{places[id(old)]}: contradicts {places[id(new)]}: {self._shown(old)} / {self._shown(new)}"
@@ -290,7 +290,7 @@ class MemoryDoctor:
             for item in twice(page):
                 with_own_id(page, item)
             gone = repeated(page.items)
-            trash.put([item.fact for item in gone], file.name)
+            trash.put([item.fact for item in gone], file.name, {item.fact.id: lines_of(page, item) for item in gone})
             for item in gone:
                 page.lines[item.start : item.end] = [b""] * (item.end - item.start)
             return b"".join(page.lines)

@@ -68,9 +68,19 @@ def read_page(data: bytes, scope: FactScope) -> FactPage:
 
 def with_fact(data: bytes, fact: Fact) -> bytes:
     """The file with one more line at its end."""
+    return with_lines(data, fact_line(fact).encode("utf-8", "replace"))
+
+
+def with_lines(data: bytes, lines: bytes) -> bytes:
+    """The file with these lines at its end."""
     end = b"\r\n" if data.partition(b"\n")[0].endswith(b"\r") else b"\n"
     between = b"" if not data or data.endswith((b"\n", b"\r")) else end
-    return data + between + fact_line(fact).encode("utf-8", "replace") + end
+    return data + between + lines + end * (not lines.endswith(b"\n"))
+
+
+def lines_of(page: FactPage, item: FactLines) -> bytes:
+    """The lines of a fact, byte for byte."""
+    return b"".join(page.lines[item.start : item.end]).removeprefix(b"\xef\xbb\xbf")
 
 
 def with_changed(data: bytes, fact: Fact) -> bytes:

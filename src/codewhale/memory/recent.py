@@ -55,7 +55,9 @@ class RecentChanges(Struct, frozen=True):
         facts = {item.fact.id: item.fact for item in read_page(new, scope).items}
         ids = [id for id in before | after if before.get(id) != after.get(id)]
         earlier = {one.id: one.before for one in self.changes}
-        fresh = [RecentChange(id, now, facts.get(id), (*earlier.get(id, ()), before.get(id, "")), digest) for id in ids]
+        were = {id: (*earlier.get(id, ()), before.get(id, "")) for id in ids}
+        was = {id: tuple(state for state in states if state != after.get(id, "")) for id, states in were.items()}
+        fresh = [RecentChange(id, now, facts.get(id), was[id], digest) for id in ids]
         kept = [one for one in self.changes if one.id not in ids and one.at > now - SECONDS]
         return RecentChanges(self.lines if kept else _lines(old), (*kept, *fresh)[-_MOST:])
 

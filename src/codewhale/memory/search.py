@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from codewhale.memory.index import FactIndex
 from codewhale.memory.model import Fact, FoundFact
 from codewhale.memory.rivals import superseded
+from codewhale.memory.sent import has_expired, valid
 from codewhale.memory.words import everyday, slips, words
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ _PRESENT = 0.2  # what a match counts beside one of the word itself; a supersede
 
 
 def search(index: FactIndex, folders: Sequence[str], query: str, limit: int = 5) -> tuple[FoundFact, ...]:
-    """At most `limit` facts of the folders, the likeliest first. A newer fact comes before each that it supersedes."""
+    """At most `limit` facts, the likeliest first: a newer one before each that it supersedes, expired ones last."""
     terms = _terms(query[:_MOST_QUERY])
     if not terms or limit < 1:
         return ()
@@ -27,8 +28,8 @@ def search(index: FactIndex, folders: Sequence[str], query: str, limit: int = 5)
         rows = {row[0]: row[1:] for row in database.execute("SELECT folder, first, last FROM files")}
         places = [(folder, *rows[folder]) for folder in folders if folder in rows]
         scores = _scores(database, terms, [(first, last) for _, first, last in places])
-        best = sorted(scores, key=lambda row: (-scores[row], row))[:_MOST_RANKED]
         every = {row: facts[folder][row - first] for folder, first, last in places for row in range(first, last + 1)}
+        best = sorted(scores, key=lambda row: (has_expired(every[row]), -scores[row], row))[:_MOST_RANKED]
     return _ranked(every, {row: scores[row] for row in best})[: min(limit, MOST_RESULTS)]
 
 
@@ -98,7 +99,7 @@ def _alike(database: "sqlite3.Connection", term: str) -> list[str]:
 
 def _ranked(facts: Mapping[int, Fact], scores: Mapping[int, float]) -> tuple[FoundFact, ...]:
     """The newest fact has the score of each that it supersedes, and these count for less."""
-    newer, own = superseded(facts.values()), {fact.id: scores.get(row, 0.0) for row, fact in facts.items()}
+    newer, own = superseded(valid(facts.values())), {fact.id: scores.get(row, 0.0) for row, fact in facts.items()}
     most = dict(own)
     for old, new in newer.items():
         most[new] = max(most[new], own[old])
@@ -106,4 +107,4 @@ def _ranked(facts: Mapping[int, Fact], scores: Mapping[int, float]) -> tuple[Fou
         FoundFact(fact, own[fact.id] * _OLD if fact.id in newer else most[fact.id], newer.get(fact.id, ""))
         for fact in facts.values()
     ]
-    return tuple(sorted((one for one in result if one.score > 0), key=lambda one: -one.score))
+    return tuple(sorted((one for one in result if one.score > 0), key=lambda one: (has_expired(one.fact), -one.score)))

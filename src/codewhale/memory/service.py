@@ -12,7 +12,7 @@ from codewhale.memory import search, sent
 from codewhale.memory.files import FactFile
 from codewhale.memory.index import FactIndex
 from codewhale.memory.layers import MemoryRefused
-from codewhale.memory.lines import LONGEST_FACT, read_page, with_changed, with_fact, without
+from codewhale.memory.lines import LONGEST_FACT, lines_of, read_page, with_changed, with_fact, with_lines, without
 from codewhale.memory.model import Fact, FactScope, FoundFact
 from codewhale.memory.rivals import contradicts
 from codewhale.memory.trash import ClearedFact, Trash
@@ -98,8 +98,10 @@ class Memory:
         file = FactFile(self._root, entry.folder)
 
         def change(data: bytes) -> bytes:
-            stored = any(item.fact.id == entry.fact.id for item in read_page(data, file.scope).items)
-            return data if stored else _as_read(with_fact(data, entry.fact), entry.fact)[1]
+            for whole in (data, with_lines(data, entry.lines)):  # that it is there, or again as it was
+                if any(item.fact.id == entry.fact.id for item in read_page(whole, file.scope).items):
+                    return whole
+            return _as_read(with_fact(data, entry.fact), entry.fact)[1]
 
         file.edit(change)
         self._trash.remove(entry.name)
@@ -109,12 +111,12 @@ class Memory:
         """What restore brings back, oldest first."""
         return self._trash.entries()
 
-    def cleared(self, workspace: str) -> tuple[str, ...]:
-        """The texts in the trash that were facts there, oldest first, and are none any more."""
+    def cleared(self, workspace: str) -> dict[str, str]:
+        """The texts in the trash that were facts there, oldest first, and are none any more, with when that was."""
         folders = {file.name for file in self._files(workspace)}
         kept = {fact.text for fact in self.facts(workspace)}
-        texts = (one.fact.text for one in self._trash.entries() if one.folder in folders)
-        return tuple(text for text in dict.fromkeys(texts) if text not in kept)
+        entries = (one for one in self._trash.entries() if one.folder in folders)
+        return {one.fact.text: one.cleared for one in entries if one.fact.text not in kept}
 
     def contradicting(self, workspace: str, fact: Fact) -> tuple[Fact, ...]:
         """The facts that cannot hold beside this one."""
@@ -161,8 +163,11 @@ class Memory:
 
         def change(data: bytes) -> bytes:
             gone.clear()
-            gone.update({item.fact.id: item.fact for item in read_page(data, file.scope).items if item.fact.id in ids})
-            self._trash.put(gone.values(), file.name)  # as they stand now, before they are gone
+            page = read_page(data, file.scope)
+            items = {one.fact.id: one for one in page.items if one.fact.id in ids}
+            gone.update({id: one.fact for id, one in items.items()})
+            lines = {id: lines_of(page, one) for id, one in items.items()}
+            self._trash.put(gone.values(), file.name, lines)  # as they stand now, before they are gone
             return without(data, file.scope, ids)
 
         if ids:

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import msgspec
 from msgspec import Struct
@@ -16,17 +16,18 @@ from codewhale.memory.model import Fact
 
 SECONDS = 30 * 86_400.0
 MOST = 20_000
-_LONGEST = 64 << 10
+_LONGEST = 4 << 20  # lines of a whole file are more in JSON
 _FOLDER = re.compile(r"global|workspace/[\w-]{1,64}", re.ASCII)
 
 
 class ClearedFact(Struct, frozen=True):
-    """A fact, the folder below `memory` that it was in, and when it was cleared (RFC 3339). `name` is its id here."""
+    """A fact, the folder below `memory` that it was in, when it was cleared (RFC 3339), its id here, and its lines."""
 
     fact: Fact
     folder: str
     cleared: str
     name: str = ""
+    lines: bytes = b""
 
 
 class Trash:
@@ -35,8 +36,8 @@ class Trash:
         self.folder = os.path.join(root, "trash")
         self._now = now
 
-    def put(self, facts: Iterable[Fact], folder: str) -> None:
-        """Keep facts of a folder. Raises OSError, MemoryRefused."""
+    def put(self, facts: Iterable[Fact], folder: str, lines: Mapping[str, bytes] | None = None) -> None:
+        """Keep facts of a folder, by their ids with their lines. Raises OSError, MemoryRefused."""
         with locked(self._root, self.folder):
             held = {(one.folder, one.fact.id): one.name for one in self.entries()}
             names = self._names()
@@ -47,8 +48,8 @@ class Trash:
                 own = [fact.id, *(f"{fact.id}-{number}" for number in range(2, MOST))]
                 name = held.get((folder, fact.id)) or next(name for name in own if name not in taken)
                 taken.add(name)
-                data = msgspec.json.encode(ClearedFact(fact, folder, rfc3339(self._now()), name))
-                atomic_write(self._path(name), data)
+                entry = ClearedFact(fact, folder, rfc3339(self._now()), name, (lines or {}).get(fact.id, b""))
+                atomic_write(self._path(name), msgspec.json.encode(entry))
 
     def entries(self) -> tuple[ClearedFact, ...]:
         """Those of the last 30 days, oldest first; older ones are removed."""

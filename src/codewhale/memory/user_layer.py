@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from codewhale.lib.clock import rfc3339
 from codewhale.memory.model import MemoryFault
 from codewhale.memory.rivals import superseded
+from codewhale.memory.sent import valid
 from codewhale.memory.service import Memory
 from codewhale.memory.uses import Use
 from codewhale.protocol.memory import LayerRow, MemoryItem
@@ -75,7 +76,7 @@ class UserMemoryLayer:
 def fact_items(memory: Memory, workspace: str) -> tuple[MemoryItem, ...]:
     """The facts as interfaces show them."""
     facts, uses, none = memory.facts(workspace), memory.uses.read(), Use(0, "")
-    sent, newer = {fact.id for fact in memory.sent(workspace)}, superseded(facts)
+    sent, newer = {fact.id for fact in memory.sent(workspace)}, superseded(valid(facts))
     return tuple(
         MemoryItem(
             fact.id,

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from codewhale.permissions.folders import Outside
 from codewhale.permissions.paths import NOTHING_SPECIAL, Special, beneath, by_path, guard, started_by
 from codewhale.permissions.prefixes import offered
-from codewhale.permissions.rules import NO_RULES, SENDS, RuleFacts, RuleSet, host_of
+from codewhale.permissions.rules import NO_RULES, QUEUES, SENDS, RuleFacts, RuleSet, host_of
 from codewhale.permissions.scopes import by_scope
 from codewhale.permissions.shell.paths import secret_file
 from codewhale.permissions.shell.words import odd_character
@@ -74,6 +74,8 @@ def by_need(request: DecisionRequest) -> Opinion:
         return WRITE
     if runs_unasked(request) and not (request.tainted and Effect.NETWORK in effects):
         return AUTO
+    if request.tool in QUEUES:
+        return Opinion("ask", LATER, f"{request.tool} changes what runs later, when nobody is asked.")
     if asks_outside(request) and Effect.NETWORK not in effects:
         return HELD
     what = f"is a tool of {request.server}, which may do anything" if request.server else "runs a program"
@@ -120,6 +122,7 @@ SANDBOX = "workspace-write"
 OUTSIDE = "path.outside"
 LOOPBACK = "sandbox.loopback"
 SEND = "github.send"
+LATER = "mode.agent.later"
 # Asks that no answer takes away for longer.
 _ONCE = ("permissions.", "hook.", "floor.", "constitution", "mcp.", LOOPBACK, SEND)
 # Lines of text for a job that are judged each.

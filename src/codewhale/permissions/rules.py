@@ -110,6 +110,11 @@ class RuleSet:
 NO_RULES = RuleSet()
 # The tools that speak to others in the name of the person: a row that allows one names it.
 SENDS = frozenset({"github_comment", "github_close_issue", "github_close_pr"})
+# The tools that change what runs later: no sandbox of this turn holds that.
+QUEUES = frozenset(
+    "task_create task_cancel automation_create automation_update automation_pause automation_resume automation_delete "
+    "automation_run".split()
+)
 
 
 def _check(rule: Rule) -> None:

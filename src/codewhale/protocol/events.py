@@ -472,10 +472,12 @@ class FactDecided(EventBase, frozen=True):
 
 
 class TextForgotten(EventBase, frozen=True):
-    """No later request holds these texts: where one stood, requests say that it was removed. A named edge; a rewind
-    does not take it back."""
+    """No later request holds these texts as they were said until now: where one stood, requests say that it was
+    removed. A named edge; a rewind does not take it back. `cleared` is when each was cleared from memory (RFC 3339),
+    "" where a turn ran, which may say one again."""
 
     texts: tuple[str, ...]
+    cleared: tuple[str, ...] = ()
 
 
 class SourceRead(EventBase, frozen=True):

@@ -1,6 +1,7 @@
 """Texts that the person has cleared from memory: what later requests say in their place."""
 
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 
 import msgspec
@@ -14,10 +15,16 @@ SHORTEST = 12  # characters; shorter ones are removed where they stand as an ite
 _NESTING = 4  # arguments are JSON in JSON, and a result may quote them
 
 
-def forget(events: Iterable[Event], texts: Iterable[str]) -> Iterator[Event]:
-    """The events as if these texts had never been said; one that holds none is the same object."""
-    pattern = _pattern(texts)
-    for event in events:
+def forget(events: Iterable[Event]) -> Iterator[Event]:
+    """The events as if what is forgotten later had never been said; one that holds nothing of it is the same object.
+    What is said after that stands: a fact may have been restored."""
+    every = list(events)
+    gone = Counter(text for one in every if isinstance(one, TextForgotten) for text in one.texts)
+    pattern = _pattern(gone)
+    for event in every:
+        if isinstance(event, TextForgotten):
+            gone -= Counter(event.texts)
+            pattern = _pattern(gone)
         if pattern is None or isinstance(event, UnknownEvent | TextForgotten):
             yield event
             continue

@@ -14,7 +14,7 @@ from codewhale.models.build import build_dialect
 from codewhale.models.dialects.base import Dialect, LoadImage, ProviderSettings, RequestOptions
 from codewhale.models.dialects.sizes import message_sizes
 from codewhale.models.dialects.validate import Validator
-from codewhale.protocol.events import ONE_SHOT, Event, HeaderPinned, RequestSent, TextForgotten
+from codewhale.protocol.events import ONE_SHOT, Event, HeaderPinned, RequestSent
 from codewhale.protocol.messages import Image, Message, Part, ResultPart, Text
 from codewhale.session.conversation import LOST_RESULT, ConversationFold, result_parts
 from codewhale.session.footprint import Footprint, head_sizes, word_sizes
@@ -204,8 +204,7 @@ def request_body(events: Sequence[Event], number: int, load_image: LoadImage) ->
             return event.extra.encode()
         if isinstance(event, RequestSent) and event.request == number and header is not None:
             projection = Projection(pinned_dialect(header), load_image)
-            texts = [text for one in events[:end] if isinstance(one, TextForgotten) for text in one.texts]
-            for earlier in forget(standing(events[:end]), texts):
+            for earlier in forget(standing(events[:end])):
                 projection.apply(earlier)
             return projection.request(header, RequestOptions(event.max_tokens, event.effort), event.extra)[0]
     return None

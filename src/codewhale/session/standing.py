@@ -68,7 +68,7 @@ def of_conversation(log: SessionLog, state: SessionState) -> Iterable[Event]:
     """The events of an open log on which its conversation stands; one without a rewind is read as it is."""
     events: Iterable[Event] = (envelope.event for envelope in log.read())
     events = standing(events) if state.rewound else events
-    return forget(events, state.forgotten) if state.forgotten else events
+    return forget(events) if state.forgotten else events
 
 
 def former_messages(log: Iterable[Envelope]) -> tuple[FormerMessage, ...]:

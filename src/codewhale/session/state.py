@@ -57,6 +57,7 @@ from codewhale.protocol.modes import Mode
 from codewhale.protocol.scopes import Scope
 from codewhale.protocol.stream import Usage
 from codewhale.protocol.tools import Origin, ToolSpec
+from codewhale.session.forgetting import holder
 from codewhale.session.work import WorkState
 
 STALE_MOST = 128
@@ -152,7 +153,7 @@ class SessionState:
         self.overflow = 0  # what was too much for the model, in tokens; 0 when nothing was
         self.open_calls: dict[str, ToolCall] = {}
         self.started_calls: set[str] = set()
-        self.context_updates: dict[str, str] = {}
+        self.context_updates: dict[str, str] = {}  # "": what was told holds no more
         self.lists: dict[str, tuple[dict[str, Any], ...]] = {}
         self.activated: dict[str, KnownTool] = {}  # in the order of activation
         self.skills: dict[str, SkillActivated] = {}  # that are active
@@ -160,7 +161,7 @@ class SessionState:
         self.finished_calls = 0
         self.artifacts: dict[str, str] = {}
         self.waiting: dict[str, QueueKept] = {}  # messages of the person that no turn has taken
-        self.forgotten: tuple[str, ...] = ()  # texts that no later request holds
+        self.forgotten: dict[str, str] = {}  # texts that no request holds as they were said, by when they were cleared
         self.rewound = False  # a rewind stands somewhere in the log
         self.rewinds: list[tuple[Rewound, _Told, dict[int, _Told]]] = []  # those that can still be undone
         self._begun: dict[int, _Told] = {}  # by turn that stands
@@ -420,7 +421,12 @@ class SessionState:
         self.jobs.pop(event.job_id, None)
 
     def _forgotten(self, event: TextForgotten) -> None:
-        self.forgotten = (*self.forgotten, *event.texts)
+        self.forgotten |= dict.fromkeys(event.texts, "") | dict(zip(event.texts, event.cleared, strict=False))
+        holds, earlier = holder(event.texts), [*self._begun.values()]
+        for _, told, begun in self.rewinds:
+            earlier += [told, *begun.values()]
+        for updates in (self.context_updates, *(told.updates for told in earlier)):
+            updates.update((kind, "") for kind, text in list(updates.items()) if holds(text))
 
     def _shell_ran(self, event: ShellRan) -> None:
         self.person_commands = [*self.person_commands, event][-COMMANDS_KEPT:]

@@ -102,7 +102,7 @@ class AutomationTools:
         )
         moments = await self._asked(args, self._book.preview, args.name, args.rrule, zone)
         card = _card(args.name, args.prompt, f"{args.rrule} in {zone}", (args.cwds or [call.workspace])[0], args)
-        card.append(("first runs", "none while it is paused" if args.paused else ", ".join(moments)))
+        card.insert(-1, ("first runs", "none while it is paused" if args.paused else ", ".join(moments)))
 
         def create() -> AutomationView:
             task = self._rights.scheduled(call.session, self._by_model(call, request))
@@ -144,7 +144,7 @@ class AutomationTools:
         card = _card(args.name or view.name, args.prompt or view.prompt, f"{rule} in {zone}", where, view)
         paused = None if args.status is None else args.status == "paused"
         still = view.status == "paused" if paused is None else paused
-        card.append(("next runs", "none while it is paused" if still else ", ".join(moments)))
+        card.insert(-1, ("next runs", "none while it is paused" if still else ", ".join(moments)))
 
         def update() -> AutomationView:
             bounded = None
@@ -249,7 +249,8 @@ def _result(said: dict[str, Any], views: tuple[AutomationView, ...]) -> ToolResu
 def _card(
     name: str, prompt: str, when: str, where: str, rights: AutomationCreate | AutomationView
 ) -> list[tuple[str, str]]:
-    """What a person is shown of an automation before they allow it."""
+    """What a person is shown of an automation before they allow it; what they allow last, which the smallest screen
+    shows."""
     unasked = "all that no rule asks about" if rights.auto_approve else "what rules allow"
     return [
         ("name", one_line(name, 100)),

@@ -12,6 +12,7 @@ from codewhale.memory.layers import MemoryRefused
 from codewhale.memory.lines import LONGEST_FACT
 from codewhale.memory.model import Fact, Proposal
 from codewhale.memory.provenance import provenance
+from codewhale.memory.sent import has_expired
 from codewhale.memory.service import Memory
 from codewhale.memory.waiting import WaitingList, opposed
 from codewhale.protocol.errors import Look, ToolError
@@ -124,7 +125,7 @@ class MemoryTools:
         def search() -> list[dict[str, Any]]:
             hits = self._facts.search(call.workspace, args.query, args.limit)
             if hits:
-                self._facts.used([hit.fact.id for hit in hits if not hit.superseded])
+                self._facts.used([one.fact.id for one in hits if not (one.superseded or has_expired(one.fact))])
             return [_row(hit.fact, hit.superseded) for hit in hits]
 
         rows = await asyncio.to_thread(search)
@@ -157,7 +158,7 @@ class MemoryTools:
 
 def _row(fact: Fact, superseded: str = "") -> dict[str, Any]:
     row = {"id": fact.id, "text": sanitise(fact.text), "date": fact.created, "scope": fact.scope, "key": fact.key}
-    also = {"source": sanitise(fact.source), "superseded_by": superseded}
+    also = {"source": sanitise(fact.source), "superseded_by": superseded, "expired": fact.expires * has_expired(fact)}
     filled = {name: value for name, value in {**row, **also}.items() if value}
     return {**filled, "not_the_users_words": True} if fact.tainted else filled
 

@@ -82,8 +82,8 @@ def _card(args: TaskCreate, workspace: str) -> tuple[Block, ...]:
         ("task", one_line(args.prompt, 400)),
         ("folder", args.workspace or workspace),
         ("mode", args.mode or "as this session, agent at most"),
-        ("runs unasked", unasked if args.allow_shell is not False else f"{unasked}; no programs"),
         ("when its process dies", "goes on by itself" if args.on_death == "resume" else "waits for you"),
+        ("runs unasked", unasked if args.allow_shell is not False else f"{unasked}; no programs"),
     ]
     return (TableBlock(("durable task", ""), tuple(rows)),)
 
