@@ -61,9 +61,10 @@ class Recursion:
                 try:
                     result = await kernel.run(code[1], queries.settings.round_seconds, queries.ask)
                 except KernelLost as lost:
+                    result = RoundResult(0, error=lost.error)
+                if result.threads or not kernel.alive:
                     await kernel.close()
                     kernel = await KernelProcess.start(source.path, source.bytes)
-                    result = RoundResult(0, error=lost.error)
                 if result.finals:
                     return str(result.finals[-1].value)
                 story += f"\n[round {number}]\n{reply.strip()}\n[output]\n{_shown(result)}\n"

@@ -89,7 +89,10 @@ class RecursiveSession:
             queries.counts.rounds += 1
             try:
                 result = await self._kernel.run(code, queries.settings.round_seconds, self._ask)
-                return self._report(result, begun, anew)
+                lost = f"{result.threads} threads of the round went on after its end" * bool(result.threads)
+                if lost:
+                    await self._drop(lost)
+                return self._report(result, begun, anew, lost)
             except KernelLost as lost:
                 await self._drop(lost.message)
                 return self._report(RoundResult(0, error=lost.error), begun, anew, lost.message)
