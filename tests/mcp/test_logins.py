@@ -13,6 +13,7 @@ from codewhale.mcp.logins import LoginStore
 from codewhale.mcp.servers import McpServers
 from codewhale.mcp.terms import ServerFailed
 from support.mcpsite import Silent, Site, browser
+from support.patience import HANG
 
 
 @pytest.fixture
@@ -103,6 +104,24 @@ async def test_of_many_processes_one_makes_a_login_fresh(
     for servers in several[:2]:
         await servers.call("web", "say", {}, Silent())
     assert len(guarded.presented) == 3
+
+
+async def test_tokens_on_their_way_are_kept_though_nobody_waits_any_more(
+    site: Callable[[], Site], brokers: Callable[[], McpServers], tmp_path: Path
+) -> None:
+    guarded, store = site(), LoginStore(str(tmp_path))
+    guarded.token = "fresh"
+    await brokers().login(guarded.spec(), browser([]))
+    run_out(tmp_path)
+    for end, kept in (("close", "refresh-1"), ("shut", "refresh-2")):
+        servers, guarded.pause = brokers(), 1.0
+        opening = asyncio.create_task(servers.open(guarded.spec()))
+        assert await asyncio.to_thread(guarded.asked.wait, HANG)
+        guarded.asked.clear()
+        opening.cancel()
+        await (servers.close("web") if end == "close" else servers.shut())
+        assert store.find("web", guarded.spec().url)["tokens"]["refresh_token"] == kept
+        run_out(tmp_path)
 
 
 async def test_a_refresh_token_goes_to_the_endpoint_that_gave_it_alone(

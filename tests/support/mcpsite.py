@@ -6,7 +6,7 @@ import time
 import urllib.request
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
+from threading import Event, Thread
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -59,6 +59,7 @@ class Web(BaseHTTPRequestHandler):
         site = self.site
         if form.get("grant_type") == "refresh_token":
             site.presented.append(form["refresh_token"])
+            site.asked.set()
             time.sleep(site.pause)
             if site.token_status:
                 return self._lead(site.token_status, f"{site.moved}/token")
@@ -114,6 +115,7 @@ class Site:
         self.leads: dict[tuple[str, str], tuple[int, str]] = {}
         self.gives, self.refresh, self.pause, self.token_status = "fresh", "r", 0.0, 0
         self.presented: list[str] = []
+        self.asked = Event()
         self.guards: list[Site] = [self]
         handler = type("SiteHandler", (Web,), {"site": self})
         self.server = ThreadingHTTPServer((ip, 0), handler)

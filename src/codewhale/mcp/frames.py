@@ -80,8 +80,8 @@ class OrderFailed(Struct, frozen=True, tag=True):
 
 
 class ServerAsk(Struct, frozen=True, tag=True):
-    """What a server asks back in the course of an order: `what` is "elicit", "sample", "tokens", "keep", "visit" or
-    "code"."""
+    """What a server asks back in the course of an order: `what` is "elicit", "sample", "tokens", "keep",
+    "renewed", "visit" or "code"."""
 
     ask: int
     order: int

@@ -40,6 +40,7 @@ CLOSE_SECONDS = 10.0
 LOGIN_SECONDS = 600.0
 NO_OPTIONS = LoginOptions()
 MOST_ASKS = 8  # of one call at once
+SETTLE_LOOKS, SETTLE_LOOK = 80, 0.05  # at fresh tokens, before the end
 _LOOK = 1.0  # how often a call is looked at while a person is asked
 
 
@@ -103,6 +104,7 @@ class McpServers:
         self._logins = logins
         self._persons: dict[str, _Person] = {}
         self._asking: set[asyncio.Task[None]] = set()
+        self._renewing: set[tuple[str, str]] = set()  # logins for which fresh tokens are on their way
 
     @property
     def broker(self) -> int:
@@ -209,7 +211,11 @@ class McpServers:
             await asyncio.wait_for(known.link.do(Close(known.link.number(), name)), CLOSE_SECONDS)
 
     async def shut(self) -> None:
-        """End all servers and the broker."""
+        """End all servers and the broker, once the tokens that are on their way are kept."""
+        for _ in range(SETTLE_LOOKS):
+            if not self._renewing or not self.broker:
+                break
+            await asyncio.sleep(SETTLE_LOOK)
         async with self._starting:
             link, self._link = self._link, None
             self._servers.clear()
@@ -318,6 +324,9 @@ class McpServers:
             if ask.what == "tokens" and self._logins is not None:
                 lock = self._logins.lock(ask.server, url)
                 found = {"login": self._logins.find(ask.server, url), "lock": lock}
+                self._renewing |= {(ask.server, url)} if ask.data.get("renews") else set()
+            elif ask.what == "renewed":
+                self._renewing.discard((ask.server, url))
             elif ask.what == "keep" and self._logins is not None:  # also of one that was closed meanwhile
                 self._logins.keep(ask.server, url, ask.data["login"])
             elif ask.what in ("visit", "code") and person is None:

@@ -113,9 +113,12 @@ class LoginFlow:
         """Make the tokens fresh under the lock, unless another process has done so meanwhile."""
         try:
             async with _locked(self._lock):
-                await self._read()
-                if self._is_old(denied) and self._renewable():
-                    await self._take(await self._send(self._provider.refreshing(self._kept)))
+                await self._read(renews=True)
+                try:
+                    if self._is_old(denied) and self._renewable():
+                        await self._take(await self._send(self._provider.refreshing(self._kept)))
+                finally:
+                    await self._asked("renewed", {"address": self._spec.url})
         except (OSError, TimeoutError, ValidationError, httpx2.HTTPError):
             self._not_before = time.monotonic() + AGAIN_SECONDS
 
@@ -133,8 +136,8 @@ class LoginFlow:
 
     # ------------------------------------------------------------------ the harness, and the person
 
-    async def _read(self) -> None:
-        found = await self._asked("tokens", {"address": self._spec.url})
+    async def _read(self, renews: bool = False) -> None:
+        found = await self._asked("tokens", {"address": self._spec.url, "renews": renews})
         self._kept, self._lock = found.get("login", {}), str(found.get("lock", ""))
 
     async def _keep(self, more: dict[str, Any]) -> None:
