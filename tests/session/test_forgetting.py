@@ -8,8 +8,9 @@ import pytest
 
 from codewhale.protocol.events import CallFinished, ContextAppended, Event, MessageAdded, TextForgotten
 from codewhale.protocol.messages import Message, Text, ToolCall
-from codewhale.session.forgetting import PIECE, REMOVED, forget, held_in, holder
+from codewhale.session.forgetting import REMOVED, forget, held_in, holder
 
+PIECE = 1 << 18  # characters that are read in one go
 FACT = 'The "staging" port is 5433 \\ über 港口'
 
 

@@ -12,7 +12,7 @@ from codewhale.session.records import EVENT_DECODER
 
 REMOVED = "[removed from memory by the user]"
 SHORTEST = 12  # characters; shorter ones are removed where they stand as an item of a list alone
-PIECE = 1 << 18  # characters of an output that are looked at in one go
+_PIECE = 1 << 18  # characters of an output that are looked at in one go
 _AROUND = 4  # more than what must stand around a short one
 _NESTING = 4  # arguments are JSON in JSON, and a result may quote them
 
@@ -45,7 +45,7 @@ def held_in(read: Callable[[int], str], texts: Iterable[str]) -> bool:
     """Whether one of these texts stands in what `read` gives, at most so many characters at a time."""
     ways = _ways(texts)
     pattern, rest, seam = _compiled(ways), "", max(map(len, ways), default=0) + _AROUND
-    while pattern is not None and (more := read(PIECE)):
+    while pattern is not None and (more := read(_PIECE)):
         piece = rest + more
         if pattern.search(piece) is not None:
             return True
