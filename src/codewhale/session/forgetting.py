@@ -11,7 +11,7 @@ from codewhale.protocol.marks import inert
 from codewhale.session.records import EVENT_DECODER
 
 REMOVED = "[removed from memory by the user]"
-SHORTEST = 12  # characters; shorter ones are removed where they stand as an item of a list alone
+_SHORTEST = 12  # characters; shorter ones are removed where they stand as an item of a list alone
 _PIECE = 1 << 18  # characters of an output that are looked at in one go
 _AROUND = 4  # more than what must stand around a short one
 _NESTING = 4  # arguments are JSON in JSON, and a result may quote them
@@ -71,6 +71,6 @@ def _ways(texts: Iterable[str]) -> Iterable[str]:
         written = {text.strip(), inert(text.strip())} - {""}
         for _ in range(_NESTING):
             for value in written:
-                ways[rf"(?<=- ){re.escape(value)}(?=[\\\"\n]| \()" if len(text) < SHORTEST else re.escape(value)] = None
+                ways[rf"(?<=- ){re.escape(value)}(?=[\\\"\n]| \()" if len(text) < _SHORTEST else re.escape(value)] = None
             written = {json.dumps(value, ensure_ascii=ascii)[1:-1] for value in written for ascii in (True, False)}
     return ways.keys()
