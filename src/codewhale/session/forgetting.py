@@ -70,7 +70,7 @@ def _ways(texts: Iterable[str]) -> Iterable[str]:
     for text in texts:
         written = {text.strip(), inert(text.strip())} - {""}
         for _ in range(_NESTING):
-            for value in written:
-                ways[rf"(?<=- ){re.escape(value)}(?=[\\\"\n]| \()" if len(text) < _SHORTEST else re.escape(value)] = None
+            for value in map(re.escape, written):
+                ways[rf"(?<=- ){value}(?=[\\\"\n]| \()" if len(text) < _SHORTEST else value] = None
             written = {json.dumps(value, ensure_ascii=ascii)[1:-1] for value in written for ascii in (True, False)}
     return ways.keys()
