@@ -1,5 +1,6 @@
 """What a person has cleared from memory stands in no later request, in whatever form it was said."""
 
+import io
 import json
 
 import msgspec
@@ -7,8 +8,9 @@ import pytest
 
 from codewhale.protocol.events import CallFinished, ContextAppended, Event, MessageAdded, TextForgotten
 from codewhale.protocol.messages import Message, Text, ToolCall
-from codewhale.session.forgetting import REMOVED, forget, holder
+from codewhale.session.forgetting import REMOVED, forget, held_in, holder
 
+PIECE = 1 << 18  # characters that are read in one go
 FACT = 'The "staging" port is 5433 \\ über 港口'
 
 
@@ -52,6 +54,21 @@ def test_a_short_text_is_removed_as_an_item_alone() -> None:
     events = [ContextAppended("memory", "- tabs\n- tabs in Go"), ContextAppended("x", "use tabs here")]
     clean = list(forget([*events, TextForgotten(("tabs",))]))
     assert clean[:2] == [ContextAppended("memory", f"- {REMOVED}\n- tabs in Go"), events[1]]
+
+
+@pytest.mark.parametrize("text", [FACT, "tabs"])
+@pytest.mark.parametrize("form", ["- {}\n", '"{}"'])
+def test_a_text_across_a_seam_is_found_in_pieces_of_bounded_size(text: str, form: str) -> None:
+    said = form.format(text) if form[0] == "-" else json.dumps(json.dumps(f"- {text}\n"))
+    for at in range(PIECE - len(said) - 1, PIECE + 2):
+        asked, file = list[int](), io.StringIO("x" * at + said + "y" * PIECE)
+
+        def read(size: int, asked: list[int] = asked, file: io.StringIO = file) -> str:
+            asked.append(size)
+            return file.read(size)
+
+        assert held_in(read, ("never", text)) and max(asked) == PIECE and len(asked) <= 3, at
+    assert not held_in(io.StringIO("x" * 3 * PIECE).read, (text,)) and not held_in(io.StringIO("x").read, ())
 
 
 @pytest.mark.parametrize("texts", [(), ("",), ("  ",)])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from codewhale.protocol.errors import SessionBusyError
 from codewhale.protocol.views import SessionSummary
-from codewhale.session.forgetting import holder
+from codewhale.session.forgetting import held_in, holder
 
 if TYPE_CHECKING:
     from codewhale.app.container import Container
@@ -44,10 +44,10 @@ class Clearing:
         return tuple(removed), tuple(kept)
 
     def _artifacts(self, texts: Iterable[str]) -> Iterator[str]:
-        holds = holder(texts)
+        every = tuple(texts)
         for folder, _, names in os.walk(os.path.join(self._app.place.home, "artifacts")):
             for name in names:
                 path = os.path.join(folder, name)
                 with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
-                    if holds(file.read()):
+                    if held_in(file.read, every):
                         yield path

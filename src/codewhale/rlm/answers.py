@@ -84,7 +84,7 @@ class AnswerStore:
         CodeWhaleError where they stay."""
         with self._lock, self._reported():
             base = self._open(make=False)
-            rows = [] if base is None else base.execute("SELECT key, text FROM answers").fetchall()
+            rows = [] if base is None else base.execute("SELECT key, text FROM answers")
             keys = [(key,) for key, text in rows if holds(text)]
             if base is not None and keys:
                 base.executemany("DELETE FROM answers WHERE key = ?", keys)

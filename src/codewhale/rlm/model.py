@@ -77,7 +77,8 @@ class CodeError(Struct, frozen=True):
 
 
 class RoundResult(Struct, frozen=True):
-    """How a round ended, with the most memory (bytes) that the kernel has had, and may have."""
+    """How a round ended, with the most memory (bytes) that the kernel has had, and may have, and how many threads of
+    its code went on: that kernel serves no further round."""
 
     done: int
     error: CodeError | None = None
@@ -87,6 +88,7 @@ class RoundResult(Struct, frozen=True):
     finals: tuple[FinalValue, ...] = ()
     memory: int = 0
     memory_max: int = 0
+    threads: int = 0
 
 
 class Answered(Struct, frozen=True):

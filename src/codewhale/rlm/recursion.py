@@ -6,11 +6,11 @@ import re
 from codewhale.process.artifacts import ArtifactStore
 from codewhale.protocol.errors import QuestionFailed
 from codewhale.protocol.ports import Completer, ModelQuestion
-from codewhale.rlm.answers import AnswerStore
 from codewhale.rlm.fanout import SubQueries
 from codewhale.rlm.model import RoundResult
 from codewhale.rlm.process import KernelLost, KernelProcess
 from codewhale.rlm.recipes import recipe
+from codewhale.rlm.slots import KernelSlots
 from codewhale.rlm.source import SourceFile
 
 ROUNDS = 8
@@ -29,11 +29,11 @@ finalize(sum(int(one) for one in counts))
 class Recursion:
     """Solves questions for the sessions of a conversation; what it asks counts as theirs."""
 
-    def __init__(self, completer: Completer, artifacts: ArtifactStore, answers: AnswerStore, owner: str) -> None:
+    def __init__(self, completer: Completer, artifacts: ArtifactStore, owner: str, slots: KernelSlots) -> None:
         self._completer = completer
         self._artifacts = artifacts
-        self._answers = answers
         self._owner = owner
+        self._slots = slots
 
     async def solve(self, parent: SubQueries, prompt: str, part: bytes) -> str:
         """The answer. Where the settings allow no deeper session, that of one plain question. Raises QuestionFailed."""
@@ -44,7 +44,8 @@ class Recursion:
             queries = parent.below(source)
             if depth > 1:
                 queries.recurse = lambda question, inner: self.solve(queries, question, inner)
-            return await self._rounds(queries, source, prompt)
+            async with self._slots.taken(depth):
+                return await self._rounds(queries, source, prompt)
         finally:
             source.close()
 
@@ -60,9 +61,10 @@ class Recursion:
                 try:
                     result = await kernel.run(code[1], queries.settings.round_seconds, queries.ask)
                 except KernelLost as lost:
+                    result = RoundResult(0, error=lost.error)
+                if result.threads or not kernel.alive:
                     await kernel.close()
                     kernel = await KernelProcess.start(source.path, source.bytes)
-                    result = RoundResult(0, error=lost.error)
                 if result.finals:
                     return str(result.finals[-1].value)
                 story += f"\n[round {number}]\n{reply.strip()}\n[output]\n{_shown(result)}\n"

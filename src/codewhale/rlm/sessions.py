@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.process.artifacts import ArtifactStore
+from codewhale.process.launch import settle
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.handles import VarHandle
 from codewhale.protocol.ports import Completer
@@ -28,6 +29,7 @@ from codewhale.rlm.model import (
 )
 from codewhale.rlm.process import KernelLost, KernelProcess
 from codewhale.rlm.recursion import Recursion
+from codewhale.rlm.slots import KernelSlots
 from codewhale.rlm.source import SourceFile
 
 Keep = Callable[[str, str, str, Any], VarHandle]  # conversation, id of the session, base name, value
@@ -87,7 +89,10 @@ class RecursiveSession:
             queries.counts.rounds += 1
             try:
                 result = await self._kernel.run(code, queries.settings.round_seconds, self._ask)
-                return self._report(result, begun, anew)
+                lost = f"{result.threads} threads of the round went on after its end" * bool(result.threads)
+                if lost:
+                    await self._drop(lost)
+                return self._report(result, begun, anew, lost)
             except KernelLost as lost:
                 await self._drop(lost.message)
                 return self._report(RoundResult(0, error=lost.error), begun, anew, lost.message)
@@ -138,6 +143,7 @@ class RecursiveSessions:
         self._most = most
         self._open: dict[tuple[str, str], RecursiveSession] = {}
         self._numbers: dict[tuple[str, str], int] = {}
+        self._slots = KernelSlots()
 
     def of(self, owner: str) -> tuple[RecursiveSession, ...]:
         return tuple(one for (conversation, _), one in self._open.items() if conversation == owner)
@@ -156,27 +162,32 @@ class RecursiveSessions:
                 expected="a name that no open session has",
                 received=name,
             )
-        if len(self._open) >= SESSIONS:
-            names = ", ".join(one for _, one in self._open)
-            raise ToolError(
-                "not_available", f"{SESSIONS} recursive sessions are open ({names}), the most there may be; close one."
-            )
         source = await asyncio.to_thread(SourceFile, path, kind)
+        if not self._slots.open():
+            source.close()
+            raise ToolError("not_available", self._full())
         number = self._numbers[owner, name] = self._numbers.get((owner, name), 0) + 1
         session = RecursiveSession(name, source, self._queries(owner, source), owner, number)
         self._open[owner, name] = session
         try:
             await session.start(confined=confined)
         except BaseException:
-            self._open.pop((owner, name), None)
-            source.close()
+            await settle(self.close(session))
             raise
         return session
+
+    def _full(self) -> str:
+        names, below = ", ".join(one for _, one in self._open), self._slots.below
+        if below:
+            return (
+                f"{below} kernels of sub_rlm run beside the sessions {names}; open another when their round has ended."
+            )
+        return f"{SESSIONS} recursive sessions are open ({names}), the most there may be; close one."
 
     def _queries(self, owner: str, source: SourceFile) -> SubQueries:
         queries = SubQueries(self._completer, self._artifacts, self.answers, source, owner)
         queries.limits = self._most
-        recursion = Recursion(self._completer, self._artifacts, self.answers, owner)
+        recursion = Recursion(self._completer, self._artifacts, owner, self._slots)
         queries.recurse = partial(recursion.solve, queries)
         return queries
 
@@ -189,7 +200,9 @@ class RecursiveSessions:
         return queries.settings
 
     async def close(self, session: RecursiveSession) -> None:
-        self._open = {key: one for key, one in self._open.items() if one is not session}
+        if session in self._open.values():
+            self._open = {key: one for key, one in self._open.items() if one is not session}
+            self._slots.close()
         await session.close()
 
     async def ended(self, owner: str) -> None:

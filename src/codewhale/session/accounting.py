@@ -120,7 +120,7 @@ class Totals(Struct):
         self.reasoning += usage.reasoning
         self.hit += usage.cache_hit
         self.miss += usage.cache_miss
-        if tells_cache(usage):
+        if _tells_cache(usage):
             self.told += usage.input
             self.expected += min(report.expected_hit, usage.input)
         if usage.cost is None:
@@ -200,7 +200,7 @@ class Totals(Struct):
         }
 
 
-def tells_cache(usage: Usage) -> bool:
+def _tells_cache(usage: Usage) -> bool:
     """Whether a provider's count says what came from its cache."""
     return usage.cache_hit > 0 or usage.cache_miss > 0
 

@@ -11,7 +11,9 @@ from codewhale.protocol.marks import inert
 from codewhale.session.records import EVENT_DECODER
 
 REMOVED = "[removed from memory by the user]"
-SHORTEST = 12  # characters; shorter ones are removed where they stand as an item of a list alone
+_SHORTEST = 12  # characters; shorter ones are removed where they stand as an item of a list alone
+_PIECE = 1 << 18  # characters of an output that are looked at in one go
+_AROUND = 4  # more than what must stand around a short one
 _NESTING = 4  # arguments are JSON in JSON, and a result may quote them
 
 
@@ -39,14 +41,36 @@ def holder(texts: Iterable[str]) -> Callable[[str], bool]:
     return lambda text: pattern is not None and pattern.search(text) is not None
 
 
+def held_in(read: Callable[[int], str], texts: Iterable[str]) -> bool:
+    """Whether one of these texts stands in what `read` gives, at most so many characters at a time."""
+    ways = _ways(texts)
+    pattern, rest, seam = _compiled(ways), "", max(map(len, ways), default=0) + _AROUND
+    while pattern is not None and (more := read(_PIECE)):
+        piece = rest + more
+        if pattern.search(piece) is not None:
+            return True
+        rest = piece[-seam:]
+    return False
+
+
 def _pattern(texts: Iterable[str]) -> re.Pattern[str] | None:
+    return _compiled(_ways(texts))
+
+
+def _compiled(ways: Iterable[str]) -> re.Pattern[str] | None:
+    every = sorted(ways, key=len, reverse=True)
+    return re.compile("|".join(every)) if every else None
+
+
+def _ways(texts: Iterable[str]) -> Iterable[str]:
+    """Patterns of the forms in which texts may be written, each at least as long as what it matches."""
     import json  # which no start needs
 
     ways = dict[str, None]()
     for text in texts:
         written = {text.strip(), inert(text.strip())} - {""}
         for _ in range(_NESTING):
-            for value in written:
-                ways[rf"(?<=- ){re.escape(value)}(?=[\\\"\n]| \()" if len(text) < SHORTEST else re.escape(value)] = None
+            for value in map(re.escape, written):
+                ways[rf"(?<=- ){value}(?=[\\\"\n]| \()" if len(text) < _SHORTEST else value] = None
             written = {json.dumps(value, ensure_ascii=ascii)[1:-1] for value in written for ascii in (True, False)}
-    return re.compile("|".join(sorted(ways, key=len, reverse=True))) if ways else None
+    return ways.keys()

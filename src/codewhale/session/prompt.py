@@ -65,7 +65,7 @@ def system_text(
     the listed skills, the rules that always apply and the instruction chain behind it."""
     base = (_PROMPTS / "system.md").read_text(encoding="utf-8").strip()
     base = _FOR.sub(lambda found: found["text"] if _holds(found["when"], tools) else "", base)
-    parts = (base, notes, codemap_text(codemap), skills_text(skills), rules, instruction_text(instructions))
+    parts = (base, notes, _codemap_text(codemap), skills_text(skills), rules, instruction_text(instructions))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -88,7 +88,7 @@ def _holds(when: str, tools: Collection[str]) -> bool:
     )
 
 
-def codemap_text(codemap: str) -> str:
+def _codemap_text(codemap: str) -> str:
     """The map of the code as the session began; "" when there is none."""
     if not codemap:
         return ""

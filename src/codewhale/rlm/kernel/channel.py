@@ -22,6 +22,14 @@ class HostGone(BaseException):
     """The host has closed the channel."""
 
 
+class RoundEnded(BaseException):
+    """What ends a round from outside, or what a thread of it still asks; `kind` is timeout, cancelled or over."""
+
+    def __init__(self, kind: str, message: "Any") -> None:
+        super().__init__(message)
+        self.kind = kind
+
+
 class Interrupts:
     """Signals that end a round, held back while a frame is moved."""
 
@@ -60,6 +68,9 @@ class Channel:
             os.dup2(null, number)
         os.close(null)
         os.set_blocking(self._in, False)
+        self._woken, self._waking = os.pipe()
+        os.set_blocking(self._woken, False)
+        self.over = False  # the round has ended: no thread of it asks any more
         self._interrupts = interrupts
         self._buffer = bytearray()
         self._writing = threading.Lock()
@@ -97,6 +108,7 @@ class Channel:
 
     def ask(self, frame: "Any", count: int) -> "Any":
         """Send an ask and wait for all its slots; a list of (text, error)."""
+        self._still()
         with self._writing:
             self._numbers += 1
             number = self._numbers
@@ -105,17 +117,34 @@ class Channel:
             self.send({"ask": number, **frame})
             while len(slots) < count:
                 with self._reading:
+                    self._still()
                     if len(slots) < count:
                         self._read()
             return [slots[slot] for slot in range(count)]
         finally:
             self._slots.pop(number, None)
 
+    def end(self) -> None:
+        """The round is over: threads that wait for answers get none."""
+        self.over = True
+        os.write(self._waking, b"-")
+
+    def ended(self) -> None:
+        """Whoever waited has been woken."""
+        os.read(self._woken, 1)
+
+    def _still(self) -> None:
+        if self.over:
+            raise RoundEnded("over", "the round that began this thread has ended")
+
     def _read(self) -> None:
-        """Wait for one frame and give it to whom it belongs; those of nobody are left out."""
+        """Wait for one frame and give it to whom it belongs; those of nobody are left out. The end of a round ends the
+        wait too."""
         frame = self._frame()
         while frame is None:
-            select.select([self._in], [], [])
+            ready, _, _ = select.select([self._in, self._woken], [], [])
+            if self._in not in ready:
+                return
             self._interrupts.hold()
             try:
                 data = os.read(self._in, _BLOCK)

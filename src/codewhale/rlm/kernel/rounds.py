@@ -4,12 +4,14 @@ import ast
 import builtins
 import io
 import linecache
+import os
 import signal
 import sys
 import threading
+import time
 import types
 
-from codewhale.rlm.kernel.channel import Channel, HostGone, Interrupts
+from codewhale.rlm.kernel.channel import Channel, HostGone, Interrupts, RoundEnded
 from codewhale.rlm.kernel.limits import confine
 from codewhale.rlm.kernel.names import KernelNames
 from codewhale.rlm.kernel.source import MappedSource
@@ -21,14 +23,9 @@ if TYPE_CHECKING:
 _KEPT = 1 << 16  # characters of head, and of tail, of what is printed
 _VARIABLES = 200
 _AGAIN = 0.5  # seconds until code that caught its end is ended again
-
-
-class RoundEnded(BaseException):
-    """What ends a round from outside; `kind` is timeout or cancelled."""
-
-    def __init__(self, kind: str, message: "Any") -> None:
-        super().__init__(message)
-        self.kind = kind
+_TICK, _LEAVE = 0.01, 0.5  # seconds between looks at threads that go on; what they have once their round is over
+_OWN = os.path.dirname(os.path.abspath(__file__))
+_POOLS = ("concurrent/futures/thread.py", "multiprocessing/pool.py")
 
 
 class Printing(io.TextIOBase):
@@ -111,6 +108,7 @@ class KernelLoop:
     def _round(self, order: "Any") -> "Any":
         helpers, space = self._helpers, self._space
         self._number, self._seconds = order["run"], float(order["seconds"])
+        self._channel.over = False
         self._out.begin()
         self._err.begin()
         helpers.finals = []
@@ -122,6 +120,8 @@ class KernelLoop:
             self._interrupts.armed = True
             try:
                 self._run(order["code"])
+                while _threads(daemons=False):  # as a program ends with its threads
+                    time.sleep(_TICK)
             finally:
                 self._interrupts.armed = False
                 signal.setitimer(signal.ITIMER_REAL, 0)
@@ -132,12 +132,14 @@ class KernelLoop:
             signal.setitimer(signal.ITIMER_REAL, 0)
             error = self._told(raised)
         self._interrupts.error = None
+        left = self._end_threads()
         names = helpers.names()
         changed = [name for name, value in space.items() if before.get(name) != id(value) and name not in names]
         fresh = [name for name in changed if name != "_" and not name.startswith("__")][:_VARIABLES]
         done = {
             "done": self._number,
-            "error": error,
+            "error": _left(error, left) if left else error,
+            "threads": left,
             "stdout": self._out.kept(),
             "stderr": self._err.kept(),
             "new_vars": [
@@ -146,6 +148,17 @@ class KernelLoop:
             "finals": helpers.finals[-50:],
         }
         return done | _memory()
+
+    def _end_threads(self) -> int:
+        """How many threads go on though the round is over."""
+        if not (left := _threads()):
+            return left
+        self._channel.end()
+        until = time.monotonic() + _LEAVE
+        while (left := _threads()) and time.monotonic() < until:
+            time.sleep(_TICK)
+        self._channel.ended()
+        return left
 
     def _run(self, code: str) -> None:
         name = f"<cell {self._number}>"
@@ -193,11 +206,41 @@ class KernelLoop:
         return {"kind": kind, "message": message, "traceback": "\n".join(lines)}
 
 
+def _threads(daemons: bool = True) -> int:
+    """How many threads run something of a round, or may; those of a pool that wait for work do not."""
+    main, known, count = threading.main_thread().ident, {one.ident: one for one in threading.enumerate()}, 0
+    frames = sys._current_frames()
+    for ident, frame in frames.items():
+        files: list[str] = []
+        at: Any = frame
+        while ident != main and at is not None:
+            files.append(at.f_code.co_filename)
+            at = at.f_back
+        idle = any(one.endswith(_POOLS) for one in files) and not any(map(_of_round, files))
+        counts = daemons or (ident in known and not known[ident].daemon)
+        count += ident != main and not idle and counts
+    return count
+
+
+def _of_round(file: str) -> bool:
+    return file.startswith("<cell") or os.path.dirname(file) == _OWN
+
+
+def _left(error: "Any", count: int) -> "Any":
+    """The error of a round whose threads did not end with it."""
+    message = f"{count} threads of this round went on after its end; join threads in the round that begins them"
+    return _beside(error, "ThreadsLeft", message)
+
+
 def _unsent(error: "Any", why: "Any") -> "Any":
-    """The error of a round whose answers cannot be sent, beside its own where it has one."""
-    message = f"what the round gave finalize was dropped, its variables stand: {why}"
+    """The error of a round whose answers cannot be sent."""
+    return _beside(error, "ValueError", f"what the round gave finalize was dropped, its variables stand: {why}")
+
+
+def _beside(error: "Any", kind: str, message: str) -> "Any":
+    """An error, or what else there is to say beside it."""
     if error is None:
-        return {"kind": "ValueError", "message": message, "traceback": ""}
+        return {"kind": kind, "message": message, "traceback": ""}
     return {**error, "message": f"{error['message']}; {message}"}
 
 
