@@ -196,6 +196,8 @@ class Attacked:
         except KernelLost as lost:
             await self.kernel.close()
             return {"kind": lost.error.kind, "text": lost.message, "lost": True, "seconds": time.monotonic() - begun}
+        if result.threads:  # as a session does: what goes on must not meet the next round
+            await self.kernel.close()
         error = f"{result.error.kind}: {result.error.message}" if result.error is not None else ""
         text = result.stdout.text + result.stderr.text + error
         kind = result.error.kind if result.error is not None else ""
