@@ -38,7 +38,7 @@ def test_a_named_file_is_shown_with_its_size_and_goes_along(world: World) -> Non
     term.type("\r")
     term.sees("@.env cannot be attached", "see @small.py")
     term.type("\x7f" * len("and @.env"))
-    term.until(lambda text: "not attached" not in text)
+    term.until(lambda text: "not attached: .env" not in text and "@.env cannot" not in text)
     term.type("\r")
     world.until_recorded(TurnFinished)
     [message] = [event.message for event in world.events() if isinstance(event, MessageAdded)][:1]
