@@ -85,3 +85,20 @@ def test_short_writes_are_completed(tmp_path: Path) -> None:
     write_all(Dribble(), fd, b"abcdef")
     os.close(fd)
     assert (tmp_path / "a").read_bytes() == b"abcdef"
+
+
+def test_a_folder_that_others_write_to_is_refused_and_stays_as_it_is(tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    shared.chmod(0o1777)
+    with pytest.raises(PermissionError, match="others write to"):
+        private_dir(str(shared))
+    assert shared.stat().st_mode & 0o7777 == 0o1777
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="the top of the file system belongs to root")
+@pytest.mark.parametrize("place", ["/", "/proc", "/usr"])
+def test_a_folder_at_the_top_stays_as_it_is(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed: list[object] = []
+    monkeypatch.setattr(os, "chmod", lambda *arguments: changed.append(arguments))
+    assert private_dir(place) == place and changed == []

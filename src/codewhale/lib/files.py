@@ -99,9 +99,10 @@ def atomic_write(path: str, data: bytes, mode: int = 0o600, *, ops: FileOps = DI
 
 
 def private_dir(path: str) -> str:
-    """Make `path` a directory only its owner can enter (0700), with its parents, and return it.
+    """Make `path` a directory only its owner can enter (0700), with its parents, and return it. One at the top of the
+    file system stays as it is, for others may need it.
 
-    Raises PermissionError when it belongs to another user, OSError when it cannot be made.
+    Raises PermissionError when it belongs to another user or others write there, OSError when it cannot be made.
     """
     if not os.path.isdir(path):
         parent = os.path.dirname(os.path.abspath(path))
@@ -113,6 +114,10 @@ def private_dir(path: str) -> str:
         raise NotADirectoryError(f"{path} is not a directory")
     if found.st_uid != os.geteuid():
         raise PermissionError(f"{path} belongs to user {found.st_uid}, not to {os.geteuid()}: not used")
-    if stat.S_IMODE(found.st_mode) != 0o700:
+    mode = stat.S_IMODE(found.st_mode)
+    top = os.path.dirname(os.path.realpath(path)) == "/"
+    if mode & 0o022 and (top or mode & stat.S_ISVTX):
+        raise PermissionError(f"{path} is a folder that others write to: use one of your own in it")
+    if mode != 0o700 and not top:
         os.chmod(path, 0o700)
     return path
