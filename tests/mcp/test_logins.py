@@ -2,9 +2,8 @@
 processes of their own."""
 
 import asyncio
-import contextlib
 import json
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -14,19 +13,6 @@ from codewhale.mcp.servers import McpServers
 from codewhale.mcp.terms import ServerFailed
 from support.mcpsite import Silent, Site, browser
 from support.patience import HANG
-
-
-@pytest.fixture
-def site() -> Iterator[Callable[[], Site]]:
-    """Makes sites, which end with the test."""
-    with contextlib.ExitStack() as stack:
-
-        def make() -> Site:
-            made = Site()
-            stack.callback(made.end)
-            return made
-
-        yield make
 
 
 @pytest.fixture

@@ -1,10 +1,9 @@
 """Servers at addresses: real sockets of this machine, of which some lead to places that nobody named."""
 
 import asyncio
-import contextlib
 import json
 import os
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import pytest
@@ -18,19 +17,6 @@ from codewhale.protocol.errors import ConfigError
 from support.mcpsite import Silent, Site, browser
 
 PATIENCE = 90.0
-
-
-@pytest.fixture
-def site() -> Iterator[Callable[[], Site]]:
-    """Makes sites, which end with the test."""
-    with contextlib.ExitStack() as stack:
-
-        def make() -> Site:
-            made = Site()
-            stack.callback(made.end)
-            return made
-
-        yield make
 
 
 @pytest.fixture

@@ -20,6 +20,8 @@ from codewhale.protocol.errors import ToolError
 if TYPE_CHECKING:
     from subprocess import Popen
 
+    from codewhale.process.sandbox.watch import CommandWatch
+
 __all__ = ("Ceiling", "Child", "Completed", "Launch", "SandboxProfile", "run", "settle", "start")
 
 GRACE = 0.15
@@ -220,12 +222,18 @@ class Child:
             reader.drain()
         if self._gone.done():
             self._close()
-        if not self._done.done() and self._looking is None:
-            self._looking = self._loop.create_task(self._complete())
+        if self._done.done() or self._looking is not None:
+            return
+        if self._hold.watch is None:
+            self._complete()
+        else:
+            self._looking = self._loop.create_task(self._look(self._hold.watch))
 
-    async def _complete(self) -> None:
-        if self._hold.watch is not None:
-            await self._hold.watch.look(self._gone, self._tell)
+    async def _look(self, watch: "CommandWatch") -> None:
+        await watch.look(self._gone, self._tell)
+        self._complete()
+
+    def _complete(self) -> None:
         self._early.end()
         self._done.set_result(self._completed())
 
