@@ -21,6 +21,8 @@ class PlanLists(Protocol):  # where plans and checklists stand
 
 
 Send = Callable[[SendMessage], Awaitable[None]]
+_Asked = tuple[str, int]  # a request, and the turns that the session had by then: the next one ends it
+_NOTHING: _Asked = ("", 0)
 
 
 class PlanCommand:
@@ -33,7 +35,7 @@ class PlanCommand:
         self._lists = lists
         self._tell = tell
         self._send = send
-        self._offered: dict[str, tuple[str, tuple[str, ...]]] = {}
+        self._offered: dict[str, tuple[_Asked, tuple[str, ...]]] = {}
 
     @command("/plan", "[run]")
     async def plan(self, args: str, context: CommandContext) -> CommandOutput:
@@ -57,21 +59,21 @@ class PlanCommand:
             self.withdraw(session)
             return
         request = short_id("plan")
-        self._offered[session] = (request, steps)
+        status = self._control.status(session)
+        self._offered[session] = ((request, status.turns), steps)
         options = [{"label": RUN}, {"label": RUN_ASKING}, {"label": KEEP}]
-        if self._control.status(session).approval in (Approval.SUGGEST, Approval.NEVER):
+        if status.approval in (Approval.SUGGEST, Approval.NEVER):
             del options[1]
         question = {"id": "plan", "header": "Plan", "question": f"Carry out this plan of {len(steps)} steps?"}
         self._tell(session, QuestionAsked(request, ({**question, "count": len(steps), "options": options},)))
 
     async def answer(self, op: Answer) -> bool:
         """Do what the person answered to an offer; whether it was the one that stands."""
-        request, _ = self._offered.get(op.session, ("", ()))
-        if not request or op.request_id != request or not self._waits(op.session):
+        (request, turns), _ = self._offered.get(op.session, (_NOTHING, ()))
+        if not request or op.request_id != request or not self._waits(op.session, turns):
             return False
         label = str(op.answers[0].get("label", "")) if op.answers else KEEP
-        steps = self._steps(op.session)
-        self._offered[op.session] = ("", steps)
+        self.withdraw(op.session)
         self._tell(op.session, QuestionAnswered(request, op.answers, "person" if op.answers else "cancel"))
         if label in (RUN, RUN_ASKING):
             await self._run(op.session, asking=label == RUN_ASKING)
@@ -79,20 +81,20 @@ class PlanCommand:
             await self._send(SendMessage(op.session, str(op.answers[0].get("value", ""))))
         return True
 
-    def _waits(self, session: str) -> bool:
+    def _waits(self, session: str, turns: int) -> bool:
         status = self._control.status(session)
-        return status.mode is Mode.PLAN and not status.busy
+        return status.turns == turns and status.mode is Mode.PLAN and not status.busy
 
     def withdraw(self, session: str) -> None:
         """What was offered is no longer asked; the plan stays."""
         if session in self._offered:
-            self._offered[session] = ("", self._offered[session][1])
+            self._offered[session] = (_NOTHING, self._offered[session][1])
 
     def forget(self, session: str) -> None:
         self._offered.pop(session, None)
 
     def _steps(self, session: str) -> tuple[str, ...]:
-        return self._offered.get(session, ("", ()))[1] or self._lists.plan(session)
+        return self._offered.get(session, (_NOTHING, ()))[1] or self._lists.plan(session)
 
     async def _run(self, session: str, asking: bool = False) -> None:
         """Raises SessionError where there is no plan or nobody who could approve one, and while a turn runs."""
