@@ -5,10 +5,11 @@ from collections.abc import Sequence
 import pytest
 from msgspec.structs import replace
 
+from codewhale.catalog.registry import Catalog
 from codewhale.permissions.network import judge_url
 from codewhale.permissions.paths import Special, beneath
 from codewhale.permissions.policy import Policy, PolicyInputs, SandboxOptions
-from codewhale.permissions.rules import NO_RULES, RuleSet
+from codewhale.permissions.rules import NO_RULES, QUEUES, RuleSet
 from codewhale.permissions.shell.judge import ShellContext, ShellJudgement, analyse
 from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion, Rule
 from codewhale.protocol.modes import Approval, Authority, Mode
@@ -411,3 +412,8 @@ def test_what_runs_by_its_place_is_asked_about_in_every_mode(path: str, why: str
     assert alone.verdict == ("deny" if why else "allow")
     everything = replace(judging(), special=lambda request: Special(itself=(".",)))
     assert Policy(everything).decide(asking("write_file", PathSubject(path, True), mode=mode)).verdict == "ask"
+
+
+def test_every_tool_that_changes_what_runs_later_is_asked_about_as_such() -> None:
+    specs = [spec for spec in Catalog.load().rows.values() if spec.family in ("automations", "tasks")]
+    assert {spec.name for spec in specs if Effect.EXECUTES in spec.effects} == QUEUES

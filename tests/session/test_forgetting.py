@@ -67,8 +67,8 @@ def test_a_text_across_a_seam_is_found_in_pieces_of_bounded_size(text: str, form
             asked.append(size)
             return file.read(size)
 
-        assert held_in(read, ("never", text)) and max(asked) == PIECE and len(asked) <= 3, at
-    assert not held_in(io.StringIO("x" * 3 * PIECE).read, (text,)) and not held_in(io.StringIO("x").read, ())
+        assert held_in(("never", text))(read) and max(asked) == PIECE and len(asked) <= 3, at
+    assert not held_in((text,))(io.StringIO("x" * 3 * PIECE).read) and not held_in(())(io.StringIO("x").read)
 
 
 @pytest.mark.parametrize("texts", [(), ("",), ("  ",)])

@@ -287,7 +287,7 @@ class SessionFactory:
         session.allow(authority=op.authority, approval=op.approval or defaults.approval)
         if op.resume or op.fork:
             self._continue(session, op)
-            if not route == own == last:
+            if route != last or own != last:
                 session.emit(ModelChanged(*route))
         effort = op.effort or ("" if op.resume or op.fork else defaults.effort)
         if effort and effort != state.effort:

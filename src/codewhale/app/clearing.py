@@ -44,10 +44,10 @@ class Clearing:
         return tuple(removed), tuple(kept)
 
     def _artifacts(self, texts: Iterable[str]) -> Iterator[str]:
-        every = tuple(texts)
+        held = held_in(texts)
         for folder, _, names in os.walk(os.path.join(self._app.place.home, "artifacts")):
             for name in names:
                 path = os.path.join(folder, name)
                 with contextlib.suppress(OSError), open(path, encoding="utf-8", errors="replace") as file:
-                    if held_in(file.read, every):
+                    if held(file.read):
                         yield path

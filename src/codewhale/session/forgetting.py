@@ -41,16 +41,21 @@ def holder(texts: Iterable[str]) -> Callable[[str], bool]:
     return lambda text: pattern is not None and pattern.search(text) is not None
 
 
-def held_in(read: Callable[[int], str], texts: Iterable[str]) -> bool:
-    """Whether one of these texts stands in what `read` gives, at most so many characters at a time."""
+def held_in(texts: Iterable[str]) -> Callable[[Callable[[int], str]], bool]:
+    """What tells whether one of these texts stands in what a `read` gives, at most so many characters at a time."""
     ways = _ways(texts)
-    pattern, rest, seam = _compiled(ways), "", max(map(len, ways), default=0) + _AROUND
-    while pattern is not None and (more := read(_PIECE)):
-        piece = rest + more
-        if pattern.search(piece) is not None:
-            return True
-        rest = piece[-seam:]
-    return False
+    pattern, seam = _compiled(ways), max(map(len, ways), default=0) + _AROUND
+
+    def held(read: Callable[[int], str]) -> bool:
+        rest = ""
+        while pattern is not None and (more := read(_PIECE)):
+            piece = rest + more
+            if pattern.search(piece) is not None:
+                return True
+            rest = piece[-seam:]
+        return False
+
+    return held
 
 
 def _pattern(texts: Iterable[str]) -> re.Pattern[str] | None:
