@@ -249,9 +249,9 @@ def landlock(argv: Sequence[str], confinement: Confinement, site: Site, brokered
     if confinement.isolated:
         return _isolated(argv, confinement, site)
     words = [*(f"file={path}" for path in _DEVICES), *(f"read={path}" for path in _READABLE)]
-    words += [f"folder={path}" for path in (site.temp, *(() if brokered else confinement.folders))]
-    words += [f"folder={path}" for path in cache_folders(confinement.caches, site.home, os.environ)]
     tops = _tops(confinement, site, brokered)
+    words += [f"folder={path}" for path in (site.temp, *(path for path in confinement.folders if path not in tops))]
+    words += [f"folder={path}" for path in cache_folders(confinement.caches, site.home, os.environ)]
     for top, names in tops.items():
         words += [*(f"except={name}" for name in names), f"tops={top}"]
     words += [f"own={path}" for path in (*site.own, *_fixed_beside(confinement, brokered))]
@@ -295,12 +295,12 @@ def _home(confinement: Confinement, site: Site) -> list[str]:
 
 def _tops(confinement: Confinement, site: Site, brokered: bool) -> dict[str, list[str]]:
     """The folders whose entries are open, each with the names in it that are not."""
-    if not confinement.writes or beneath(site.home or "/", site.workspace):
-        return {}
-    git = os.path.join(site.workspace, ".git")
-    inside = brokered and any(place.path == git and not place.linked for place in site.git)
-    tops = {site.workspace: _KEPT, **({git: _KEPT_OF_GIT} if inside else {})}
-    for folder in confinement.folders if brokered else ():
+    tops = dict[str, list[str]]()
+    if confinement.writes and not beneath(site.home or "/", site.workspace):
+        git = os.path.join(site.workspace, ".git")
+        inside = brokered and any(place.path == git and not place.linked for place in site.git)
+        tops = {site.workspace: _KEPT, **({git: _KEPT_OF_GIT} if inside else {})}
+    for folder in filter(os.path.isdir, confinement.folders if brokered else ()):
         git = os.path.join(folder, ".git")
         tops |= {folder: _KEPT, **({git: _KEPT_OF_GIT} if os.path.isdir(git) else {})}
     return tops
