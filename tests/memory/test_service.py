@@ -118,6 +118,17 @@ def test_a_line_of_a_person_is_changed_by_the_id_of_its_text(tmp_path: Path) -> 
     assert stored(tmp_path).read_text() == f"- (2026-05-03 22:14 UTC) spaces <!-- id:{tabs.id} -->\n- port\n"
 
 
+def test_a_fact_that_is_shown_cut_keeps_its_rest(tmp_path: Path) -> None:
+    facts = memory(tmp_path)
+    stored(tmp_path).parent.mkdir(parents=True)
+    stored(tmp_path).write_text(line := "# Notes\n- " + "x" * 3000 + "\n")
+    (long,) = facts.facts("/w")
+    with pytest.raises(MemoryRefused, match=f"edit line 2 of {re.escape(str(stored(tmp_path)))}"):
+        facts.change("/w", long.id, "y" + long.text[1:])
+    assert stored(tmp_path).read_text() == line
+    assert facts.change("/w", long.id, long.text.rstrip("…")).text == "x" * 1999
+
+
 def test_what_was_cleared_comes_back_as_it_was(tmp_path: Path) -> None:
     facts = memory(tmp_path)
     one = facts.add("/w", "port 5433", "workspace", key="port", source="call c1", tainted=True)

@@ -63,8 +63,7 @@ class Memory:
             same = [one for one in facts if one.text == fact.text and one.tainted <= tainted]
             while stored[0].id in {one.id for one in facts}:
                 stored[0] = replace(fact, id=os.urandom(4).hex())
-            new = with_fact(data, stored[0])
-            stored[0], new = (same[0], data) if same else _as_read(new, stored[0])
+            stored[0], new = (same[0], data) if same else _as_read(with_fact(data, stored[0]), stored[0])
             return new
 
         file.edit(change)
@@ -72,8 +71,10 @@ class Memory:
 
     def change(self, workspace: str, id: str, text: str) -> Fact:
         """Give a fact another text, and today's date. Raises MemoryRefused."""
-        file, fact = self.find(workspace, id)
-        fact = replace(fact, text=self._plain(text), created=self._date())
+        file, old = self.find(workspace, id)
+        fact = replace(old, text=self._plain(text), created=self._date())
+        if old.text[LONGEST_FACT - 1 :] == fact.text[-1:] == "…":
+            raise MemoryRefused(f"Its rest would be lost: edit line {old.line} of {file.path}, or take the … away.")
 
         def change(data: bytes) -> bytes:
             _present(data, file, (fact.id,))
@@ -192,9 +193,7 @@ class Memory:
         if len(plain) > LONGEST_FACT:
             raise MemoryRefused(f"A fact has at most {LONGEST_FACT:,} characters. Shorten it, or store it as several.")
         if self._redacted(plain) != plain:
-            raise MemoryRefused(
-                "Nothing was stored: the text holds a key or a password. Leave it out, and say where it stands instead."
-            )
+            raise MemoryRefused("Nothing was stored: the text holds a key or a password. Say where it stands instead.")
         return plain
 
 
