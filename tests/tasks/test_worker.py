@@ -42,3 +42,26 @@ async def test_a_claim_that_is_cancelled_in_the_middle_is_given_back_at_once(hom
     run = book.journal.runs.get(task)
     book.close()
     assert run is not None and (run.state, run.owner, run.attempt) == ("queued", "", 0)
+
+
+async def test_a_journal_that_is_moved_as_a_task_begins_is_said_to_have_been_lost(home: Path, workspace: Path) -> None:
+    said = list[str]()
+
+    def moved(session: str) -> Mode:
+        (home / "journal").rename(home / "aside")
+        book.close()
+        return Mode.AGENT
+
+    async with harness(home, workspace, []) as here:
+        sessions = SessionStore(str(home), SystemClock())
+        book = TaskBook(str(home), sessions, SqliteJournal)
+        task = book.add(TaskSpec("Do it", str(workspace), creator="maker")).id
+        parts = TaskParts(book.journal, sessions, here.client, moved, 600.0)
+        work = asyncio.create_task(TaskWorker(book, lambda: parts, 1, "worker", said.append).work())
+        async with asyncio.timeout(HANG):
+            while len(said) < 2:  # noqa: ASYNC110
+                await asyncio.sleep(0.01)
+        work.cancel()
+        await asyncio.wait([work])
+    lost = "is not this process's any more: its lease ended while nothing was heard of it"
+    assert said == [f"{task} begins", f"{task} {lost}"]

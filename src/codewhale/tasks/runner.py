@@ -73,7 +73,9 @@ class TaskRunner:
                 failpoints.hit("task.ended")
                 try:
                     await asyncio.to_thread(self._parts.journal.runs.end, self.lease, state, result)
-                except LeaseLost:
+                except JournalError as error:
+                    if not (isinstance(error, LeaseLost) or self._parts.journal.gone):
+                        raise
                     self.lost = True
         finally:
             beating.cancel()
