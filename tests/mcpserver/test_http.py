@@ -55,18 +55,14 @@ def ask(
     if body is None:
         body = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": HELLO}
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
-    try:
-        connection.putrequest(method, "/mcp", skip_host=True, skip_accept_encoding=True)
-        for name, value in usual.items():
-            if value is not None:
-                connection.putheader(name, value)
-        connection.putheader("Content-Length", str(len(data)))
-        connection.endheaders(data)
-        answer = connection.getresponse()
+    named = {**usual, "Content-Length": str(len(data))}
+    lines = (f"{method} /mcp HTTP/1.1", *(f"{name}: {value}" for name, value in named.items() if value is not None))
+    with socket.create_connection(("127.0.0.1", port), 60) as wire:
+        # All at once: a body that is sent after the server has answered its headers and closed costs the answer.
+        wire.sendall("".join(f"{line}\r\n" for line in (*lines, "")).encode("latin-1") + data)
+        answer = http.client.HTTPResponse(wire, method=method)
+        answer.begin()
         return answer.status, {key.lower(): value for key, value in answer.getheaders()}, answer.read()
-    finally:
-        connection.close()
 
 
 @pytest.mark.parametrize(
