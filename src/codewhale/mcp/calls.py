@@ -2,7 +2,6 @@
 gives."""
 
 import asyncio
-import difflib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -149,6 +148,8 @@ def card_block(name: str, pending: Pending) -> Block:
 
 def difference(title: str, before: "list[str] | tuple[str, ...]", now: "list[str] | tuple[str, ...]") -> Block:
     """Two texts as their difference, the whole of both around it."""
+    import difflib  # which no start needs
+
     lines = list(difflib.unified_diff(before, now, "approved", "now", n=_DIFF_LINES, lineterm=""))
     more = [f"... {len(lines) - _DIFF_LINES} more lines"] if len(lines) > _DIFF_LINES else []
     return DiffBlock(title, "\n".join((*lines[:_DIFF_LINES], *more)) + "\n")
