@@ -207,7 +207,7 @@ SHOWS = (
     Show("peers-cases", ("scripts/peers_cases.py",), 3, exit_zero("peers' cases: bounds")),
     Show("weak-model", ("scripts/weak_model.py", "--seeds", "10", "--json"), 3, weak_rows),
     Show("ignore-trees", ("scripts/ignoretrees.py",), 4, exit_zero("ignore rules: 2,000 random trees as git has them")),
-    Show("chaos", ("scripts/chaos.py",), 9, exit_zero("chaos: each task done, or given up after how many tries")),
+    Show("chaos", ("scripts/chaos.py",), 12, exit_zero("chaos: each task done, or given up after how many tries")),
     Show("real-server", ("scripts/real_server.py",), 12, exit_zero("real server: found out, called, restarted")),
     Show("tui", ("scripts/tui.py",), 7, figures("tui")),
     Show(*named("tui: hostile text and hardship on a terminal", "attacks/test_screen.py", "tui")),
