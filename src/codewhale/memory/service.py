@@ -74,7 +74,7 @@ class Memory:
         file, old = self.find(workspace, id)
         fact = replace(old, text=self._plain(text), created=self._date())
         if old.text[LONGEST_FACT - 1 :] == fact.text[-1:] == "…":
-            raise MemoryRefused(f"Its rest would be lost: edit line {old.line} of {file.path}, or take the … away.")
+            raise MemoryRefused(f"That would cut the fact: edit line {old.line} of {file.path}, or remove the final ….")
 
         def change(data: bytes) -> bytes:
             _present(data, file, (fact.id,))
