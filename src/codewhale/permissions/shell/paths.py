@@ -12,7 +12,7 @@ from typing import NoReturn
 
 from msgspec import Struct
 
-from codewhale.permissions.shell.words import UNKNOWN
+from codewhale.permissions.shell.words import GLOB, UNKNOWN
 from codewhale.process.sandbox.gitfiles import read_small
 from codewhale.process.sandbox.profiles import beneath
 
@@ -20,7 +20,6 @@ from codewhale.process.sandbox.profiles import beneath
 MOST_NAMES = 500
 MOST_ENTRIES = 40_000
 _MOST_SETTINGS = 65_536
-_GLOB = re.compile(r"[*?\[]")
 _ODD = re.compile(r"[\s'\"\\]|^[-@]")
 
 
@@ -59,7 +58,7 @@ def expand(pattern: str, folder: str) -> list[str] | None:
     left = MOST_ENTRIES
     names = ["/" if pattern.startswith("/") else ""]
     for part in filter(None, pattern.split("/")):
-        if not _GLOB.search(part):
+        if not GLOB.search(part):
             names = [f"{name}{part}/" for name in names if os.path.lexists(os.path.join(folder, name, part))]
             continue
         wanted = re.compile(fnmatch.translate(re.sub(r"\[[^]]+\]", "?", part)))

@@ -9,7 +9,7 @@ from codewhale.permissions.shell.floor import DEEPEST
 from codewhale.permissions.shell.paths import ShellPaths, ask, expand, is_folder
 from codewhale.permissions.shell.reads import Candidate, only_reads, program
 from codewhale.permissions.shell.strict_reader import Compound, Part, Pipeline, Simple, Term, read
-from codewhale.permissions.shell.words import UNKNOWN, Word
+from codewhale.permissions.shell.words import GLOB, UNKNOWN, Word
 from codewhale.permissions.shell.wrappers import quiet
 
 # Commands looked at in one line, each round of a loop counted.
@@ -91,7 +91,7 @@ class Readings:
             own.fed = state.fed or number > 0 or bool(stage.reads or stage.texts)
             self._files(stage, own, depth)
             if isinstance(stage, Simple):
-                if len(step.stages) == 1 and [term.text for term in stage.words] == ["env"]:
+                if len(step.stages) == 1 and len(stage.words) == 1 and stage.words[0].text == "env":
                     ask("shell.unknown", "env without a command prints all environment variables")
                 words = self._simple(stage, own, before if number else None, depth)
                 before = None if before is None else [*before, words]
@@ -267,18 +267,20 @@ class Readings:
 
     def _texts(self, term: Term, state: _State, depth: int, loop: bool = False) -> tuple[list[str], str]:
         """The words that a word becomes, and the pattern that they come from."""
+        if len(term.parts) == 1 and term.parts[0].kind == "text":
+            return [term.parts[0].text], ""
         text, literal, glob = "", True, False
         for part in term.parts:
             value, tame = (part.text, True) if part.kind == "glob" else self._part(part, state, depth)
             text += value
             if part.quoted or part.kind == "text":
-                literal = literal and not re.search(r"[*?\[]", value)
+                literal = literal and not GLOB.search(value)
             elif loop and part.kind == "output":
                 return [UNKNOWN], ""
             elif not value or re.search(r"\s", value) or (UNKNOWN in value and not tame):
                 ask("shell.expansion", "an unquoted value may become several words")
             else:
-                glob = glob or bool(re.search(r"[*?\[]", value))
+                glob = glob or bool(GLOB.search(value))
         if not glob:
             return [text], ""
         if UNKNOWN in text or not literal:

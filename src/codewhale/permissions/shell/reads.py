@@ -12,7 +12,7 @@ from msgspec import Struct
 from codewhale.permissions.shell.checks import CHECKS, SYNTAXES
 from codewhale.permissions.shell.paths import ShellPaths, ask, program_in, real_path
 from codewhale.permissions.shell.table import Reads, reads, roles
-from codewhale.permissions.shell.words import UNKNOWN, Word
+from codewhale.permissions.shell.words import GLOB, UNKNOWN, Word
 from codewhale.process.repository import Repository, config_entries, find_repository, named_elsewhere
 from codewhale.process.sandbox.gitfiles import read_small, steering
 from codewhale.protocol.protected import is_git_directory
@@ -31,14 +31,27 @@ _DEEP = frozenset("status diff diff-files diff-index describe grep ls-files stas
 def look_anew() -> None:
     """Forget what was seen of the disk: a line is about to be looked at, and what it meets is as it is then."""
     real_path.cache_clear()
-    why_more.cache_clear()
+    _repository_of.cache_clear()
+    _why_any.cache_clear()
+    _submodule.cache_clear()
+
+
+def why_more(folder: str, command: str) -> str:
+    """Why a git command in a folder may do more than read the repository that the folder is in; "" for nothing."""
+    why, repository = _why_any(folder), _repository_of(folder)
+    return why or (_submodule(repository) if repository is not None and command in _DEEP else "")
 
 
 @functools.lru_cache(maxsize=256)
-def why_more(folder: str, command: str) -> str:
-    """Why a git command in a folder may do more than read the repository that the folder is in; "" for nothing. Kept
-    until one look at a line is over."""
-    repository = find_repository(folder)
+def _repository_of(folder: str) -> Repository | None:
+    """The repository that a folder is in; kept until one look at a line is over."""
+    return find_repository(folder)
+
+
+@functools.lru_cache(maxsize=256)
+def _why_any(folder: str) -> str:
+    """Why any git command there may do more; kept until one look at a line is over."""
+    repository = _repository_of(folder)
     if repository is None and named_elsewhere(folder):
         return "its .git points to a repository that does not point back"
     bare = _bare_at(folder, repository.root if repository is not None else "/")
@@ -55,9 +68,7 @@ def why_more(folder: str, command: str) -> str:
                 return f"its setting {name} may start a program"
             if name == "core.hookspath" and _hooked(os.path.join(repository.root, os.path.expanduser(value))):
                 return "it has a Git hook that runs on reading"
-    if _hooked(os.path.join(repository.common, "hooks")):
-        return "it has a Git hook that runs on reading"
-    return _submodule(repository) if command in _DEEP else ""
+    return "it has a Git hook that runs on reading" if _hooked(os.path.join(repository.common, "hooks")) else ""
 
 
 def _small_names(repository: Repository) -> bool:
@@ -85,8 +96,9 @@ def _bare_at(folder: str, top: str) -> str:
         folder = os.path.dirname(folder)
 
 
+@functools.lru_cache(maxsize=256)
 def _submodule(repository: Repository) -> str:
-    """Which repository stands where the index says that one does."""
+    """Which repository stands where the index says that one does; kept until one look at a line is over."""
     shared = [name for name in _names(repository.gitdir) if name.startswith("sharedindex.")]
     for name in ("index", *shared):
         file = os.path.join(repository.gitdir, name)
@@ -226,7 +238,7 @@ def _doubt(word: Word, rules: Reads) -> str:
     if not word.glob:
         return ""
     pattern = word.names[0]
-    head = re.split(r"[*?\[]", pattern, maxsplit=1)[0]
+    head = GLOB.split(pattern, maxsplit=1)[0]
     free = rules.any and not rules.at and ((rules.star and pattern == "*") or bool(_SUFFIX.fullmatch(pattern)))
     if (not head and not free) or (head.startswith("-") and "=" not in head):
         return f"{pattern} may be read as an option if a file is named so; write ./{pattern.lstrip('-')}"

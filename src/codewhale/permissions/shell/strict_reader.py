@@ -26,6 +26,8 @@ _END = r"(?=[\s;|&()<>]|\Z)"
 _RESERVED = re.compile(
     rf"(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|function|select|coproc|\[\[|\]\]|\{{|\}}){_END}|\)"
 )
+_NOT = re.compile(r"![ \t]")
+_PROGRAM = re.compile(r"=[^\s=]")
 _OPERATOR = re.compile(r"&&|\|\||;(?!;)|\n|(?=\))|\Z")
 DEEPEST = 16
 
@@ -41,16 +43,12 @@ class Part(Struct, frozen=True):
 
 
 class Term(Struct, frozen=True):
-    """One word as it is written; `bare` when no quote, no escape and nothing to be worked out stands in it."""
+    """One word as it is written; `bare` when no quote, no escape and nothing to be worked out stands in it. `text` is
+    what it surely is, patterns as they are written; None when that is worked out."""
 
     parts: tuple[Part, ...]
     bare: bool
-
-    @property
-    def text(self) -> str | None:
-        """What it surely is, patterns as they are written; None when that is worked out."""
-        fixed = all(part.kind in ("text", "glob") for part in self.parts)
-        return "".join(part.text for part in self.parts) if fixed else None
+    text: str | None
 
 
 class Simple(Struct, frozen=True):
@@ -111,6 +109,10 @@ def _inner(term: Term) -> Iterator[list[str | None]]:
         yield from words_of(part.steps)
 
 
+def _literal(text: str, bare: bool = True) -> Term:
+    return Term((Part("text", text),), bare, text)
+
+
 class _UnreadError(Exception):
     """The line is beyond the subset."""
 
@@ -168,7 +170,7 @@ class _Reader:
         return body
 
     def _pipe(self) -> tuple[Simple | Compound, ...]:
-        while re.match(r"![ \t]", self.text[self.at : self.at + 2]):
+        while _NOT.match(self.text, self.at):
             self.at += 1
             self._space()
         stages = [self._command()]
@@ -240,13 +242,13 @@ class _Reader:
 
     def _condition(self) -> Simple:
         """What stands between [[ and ]]: words alone."""
-        words = [Term((Part("text", "[["),), True)]
+        words = [_literal("[[")]
         self._space()
         while self._reserved() != "]]":
             words.append(self._term())
             self._space()
         self.at += 2
-        return Simple((), (*words, Term((Part("text", "]]"),), True)))
+        return Simple((), (*words, _literal("]]")))
 
     def _simple(self) -> Simple:
         assigns: list[tuple[str, Term]] = []
@@ -262,7 +264,7 @@ class _Reader:
                 continue
             self.at = named.end()
             ended = self.at == len(self.text) or self.text[self.at] in " \t\n;|&)"
-            assigns.append((named[1], Term((), True) if ended else self._term(named=True)))
+            assigns.append((named[1], Term((), True, "") if ended else self._term(named=True)))
         if not words and not assigns:
             raise _UnreadError
         return Simple(tuple(assigns), tuple(words), tuple(reads), tuple(texts))
@@ -297,7 +299,7 @@ class _Reader:
             run = _RUN.match(text, self.at)
             if run is not None:
                 # A shell may take what stands behind = for a program, and ~ behind = or : for a folder.
-                if self.at == begun and not named and re.match(r"=[^\s=]", run[0] + text[run.end() : run.end() + 1]):
+                if char == "=" and self.at == begun and not named and _PROGRAM.match(text, self.at):
                     raise _UnreadError
                 self.at = run.end()
                 parts.append(Part("text", run[0]))
@@ -321,10 +323,11 @@ class _Reader:
                 parts += self._quoted_or_worked_out(char, begun)
         if self.at == begun:
             raise _UnreadError
-        joined = "".join(part.text for part in parts if part.kind in ("text", "glob"))
-        if joined in ("[", "]") and len(parts) == 1:
-            parts = [Part("text", joined)]
-        return Term(tuple(parts), bare)
+        if len(parts) == 1 and parts[0].kind in ("text", "glob"):
+            only = parts[0].text
+            return _literal(only, bare) if only in ("[", "]") else Term((parts[0],), bare, only)
+        fixed = all(part.kind in ("text", "glob") for part in parts)
+        return Term(tuple(parts), bare, "".join(part.text for part in parts) if fixed else None)
 
     def _quoted_or_worked_out(self, char: str, begun: int) -> list[Part]:
         text = self.text

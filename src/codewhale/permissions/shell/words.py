@@ -8,7 +8,7 @@ from msgspec import Struct
 
 # Stands in a word's text for a part whose value is known only when the line runs.
 UNKNOWN = "\0"
-_GLOB = re.compile(r"[*?\[]")
+GLOB = re.compile(r"[*?\[]")
 _PLAIN = re.compile(r"[A-Za-z0-9_@%+=:,./-]+\Z")
 _ESCAPE = re.compile(r"\\(.)", re.S)
 _QUOTED_ESCAPE = re.compile(r"\\([$`\"\\])|\\\n")
@@ -39,7 +39,7 @@ def bare(raw: str, start: bool = True) -> Word:
     if _PLAIN.match(raw):
         return Word(raw)
     text = _ESCAPE.sub(lambda match: "" if match[1] == "\n" else match[1], raw)
-    glob = bool(_GLOB.search(_ESCAPE.sub("", raw)))
+    glob = bool(GLOB.search(_ESCAPE.sub("", raw)))
     tilde = start and raw.startswith("~")
     odd = tilde or "{" in raw or "}" in raw or "=~" in raw or ":~" in raw
     return Word(text, literal=not odd and not glob, plain="\\" not in raw, glob=glob)
