@@ -4,6 +4,7 @@ from pathlib import Path
 
 from codewhale.agent.pending_call import PendingCall
 from codewhale.agent.report import EXIT_CODES, Report
+from codewhale.protocol.decisions import FOR_THE_MODEL
 from codewhale.protocol.events import Event, FileChanged, RequestSent, UsageReported
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.messages import ToolCall
@@ -16,7 +17,7 @@ def changed(path: str, before: str | None, after: str | None) -> FileChanged:
     return FileChanged("call_1", FileChange(path, before, after))
 
 
-def outcome(name: str, *events: Event, ok: bool = True, denied: bool = False) -> PendingCall:
+def outcome(name: str, *events: Event, ok: bool = True, denied: str = "") -> PendingCall:
     """What came of a call."""
     return PendingCall(ToolCall("call_1", name, "{}"), events=events, ok=ok, denied=denied, ms=7)
 
@@ -55,9 +56,9 @@ async def test_a_refusal_stands_until_the_same_tool_succeeds(home: Path, workspa
     async with staged(home, workspace) as stage:
         report = Report(stage.open())
         assert not report.denied
-        report.add(outcome("exec_shell", ok=False, denied=True))
+        report.add(outcome("exec_shell", ok=False, denied=f"It needs a yes.{FOR_THE_MODEL} (rule a.b)"))
         report.add(outcome("read_file"))
-        assert report.denied
+        assert report.denied == "exec_shell was refused: It needs a yes. (rule a.b)"
         report.add(outcome("exec_shell", ok=False))
         assert report.denied
         report.add(outcome("exec_shell"))

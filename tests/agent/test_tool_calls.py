@@ -44,7 +44,7 @@ async def test_a_call_starts_in_the_log_before_it_runs_and_ends_in_its_outcome(h
         outcome = await run(stage, session, "write_file", say="written")
         (begun,) = started(session)
     assert (begun.name, begun.rule, json.loads(begun.arguments)) == ("write_file", "mode.yolo", {"say": "written"})
-    assert (result(outcome).ok, result(outcome).content, outcome.denied) == (True, "written", False)
+    assert (result(outcome).ok, result(outcome).content, outcome.denied) == (True, "written", "")
 
 
 async def test_a_tool_that_fails_gets_no_next_call_but_its_own(home: Path, workspace: Path) -> None:
@@ -182,5 +182,5 @@ async def test_a_closed_gate_says_what_would_work(home: Path, workspace: Path) -
         outcome = await run(stage, stage.open(), "fim_edit", say="middle")
         assert stage.tools.begun == []
     finished = result(outcome)
-    assert (finished.ok, finished.error, outcome.denied) == (False, "not_available", False)
+    assert (finished.ok, finished.error, outcome.denied) == (False, "not_available", "")
     assert "edit_file" in finished.content and "providers.scripted.facts.fim" in finished.content

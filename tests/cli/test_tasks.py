@@ -39,6 +39,7 @@ TURNS = {
     ],
     "Try": [call("pr_attempt_record", summary="Add a line", verification=["make test"]), {"text": "Kept."}],
     "Hear": [{"text": "Heard it."}],
+    "Ask": [call("exec_shell", command="curl https://example.com"), {"text": "I looked for it."}],
     "Stop": [
         call("write_file", path="stopped.txt", content="once\n"),
         {**call("write_file", path="late.txt", content="late\n"), "hold": "stop"},
@@ -90,7 +91,7 @@ def test_what_is_queued_is_run_by_whoever_works(place: Path) -> None:
     assert [one["status"] for one in listed["tasks"]] == ["queued"] and "codewhale work" in listed["notice"]
     assert "nobody works" in run(place, "doctor", "--offline").stdout
     done = run(place, "work", "--once", "--workers", "1")
-    assert done.returncode == 0 and f"{task} begins" in done.stderr and f"{task} is over" in done.stderr
+    assert done.returncode == 0 and f"{task} begins" in done.stderr and f"{task} completed" in done.stderr
     found = shown_task(place, task[:9])
     assert (found["task"]["status"], found["task"]["result"]) == ("completed", "Built it.")
     assert (place / "work/built.txt").read_text() == "once\n"
@@ -101,6 +102,16 @@ def test_what_is_queued_is_run_by_whoever_works(place: Path) -> None:
         refused = run(place, "tasks", *wrong)
         assert refused.returncode == 2 and "`task_id`" in refused.stderr and "codewhale tasks" in refused.stderr
     assert {run(place, "work", "--workers", number).returncode for number in ("9", "0", "\u0663")} == {2}
+
+
+def test_a_task_that_was_refused_a_call_says_which_and_what_would_allow_it(place: Path) -> None:
+    task = add_task(place, "Ask for it")
+    worked = run(place, "work", "--once").stderr
+    why = f"{task} failed: exec_shell was refused: Needs approval: "
+    assert why in worked and "`/task add --auto`" in worked and "Go on without it" not in worked
+    assert f"{task}  failed: exec_shell was refused" in run(place, "tasks", "list").stdout
+    told = run(place, "tasks", "show", task).stdout
+    assert "answer: I looked for it." in told and "exec_shell: Needs approval" in told
 
 
 def test_the_receipt_and_the_artifacts_of_a_task(place: Path) -> None:
@@ -170,7 +181,7 @@ def test_a_worker_that_slept_through_its_lease_writes_nothing_more(place: Path, 
         expire(place)
         other = worker(place, "--once")
         said = other.communicate(timeout=HANG)[1]
-        assert other.returncode == 0 and f"{task} is over" in said
+        assert other.returncode == 0 and f"{task} completed" in said
         before = shown_task(place, task)
         assert before["task"]["status"] == "completed" and before["task"]["attempt"] >= 2
         stopped.send_signal(signal.SIGCONT)

@@ -106,7 +106,7 @@ async def test_a_task_outlives_its_session_and_is_run_once(home: Path, workspace
         assert (workspace / "out.txt").read_text() == "once\n"
         view = record.task
         assert (view.answer, view.attempt, view.mode, view.creator) == ("written", 1, "agent", session)
-        assert said == [f"{view.id} begins", f"{view.id} is over"]
+        assert said == [f"{view.id} begins", f"{view.id} completed"]
         assert [line.text for line in record.timeline if line.kind in ("attempt", "file", "turn")] == [
             "attempt 1 began", "out.txt", "done", "attempt 1 completed",
         ]  # fmt: skip

@@ -179,7 +179,7 @@ class AgentLoop:
         if short:
             return Ending("failed", f"The model {REASONS[short]}, even after a reminder.")
         if self.report.denied:
-            return Ending("denied", "A call was refused; see the answer and the notices above.")
+            return Ending("denied", self.report.denied)
         return Ending("failed", "The answer hit its length limit.") if answer.finish == "length" else Ending("done")
 
     # ------------------------------------------------------------------ the calls

@@ -63,7 +63,7 @@ class PendingCall(Struct):
     `call` is how later requests say it. Prepared, it is ready (`error` None, `spec` and `arguments` set) or refused
     (`error` set); `repairs` are the codes of what was changed, `lossy` says that a reading was chosen. Finalized, it
     holds the `events` that record it and what the turn must know; `changed` are the files that a program changed,
-    `loaded` the skills that its result holds.
+    `loaded` the skills that its result holds, `denied` why policy or a person refused it.
     `direct`: a program made it, which knows the tool.
     `rewritten` says what the person put in place of its command, which was shown with the decision `allowed`.
     """
@@ -80,7 +80,7 @@ class PendingCall(Struct):
     changed: tuple[FileChange, ...] = ()
     loaded: tuple[str, ...] = ()
     ok: bool = False
-    denied: bool = False
+    denied: str = ""
     end_turn: bool = False
     repeats: int = 0
     ms: int = 0

@@ -6,6 +6,7 @@ from typing import Literal
 import msgspec
 
 from codewhale.agent.pending_call import PendingCall
+from codewhale.protocol.decisions import FOR_THE_MODEL
 from codewhale.protocol.events import FileChanged
 from codewhale.protocol.files import FileChange
 from codewhale.protocol.ops import UsageView
@@ -27,7 +28,7 @@ class Report:
         self._before = session.accounts.with_children({})
         self._tools: list[dict[str, object]] = []
         self._changes: dict[str, FileChange] = {}
-        self._denied: set[str] = set()
+        self._denied: dict[str, str] = {}
         self.answer = ""
 
     def add(self, call: PendingCall, name: str = "") -> None:
@@ -38,9 +39,9 @@ class Report:
         for change in call.changed:
             self._change(change)
         if call.denied:
-            self._denied.add(call.name)
+            self._denied[call.name] = call.denied.replace(FOR_THE_MODEL, "")
         elif call.ok:
-            self._denied.discard(call.name)
+            self._denied.pop(call.name, None)
 
     def _change(self, change: FileChange) -> None:
         earlier = self._changes.get(change.path)
@@ -48,8 +49,9 @@ class Report:
         self._changes[change.path] = FileChange(change.path, before, change.after, change.before_artifact)
 
     @property
-    def denied(self) -> bool:
-        return bool(self._denied)
+    def denied(self) -> str:
+        """Which call was refused, and why; "" where none was, or the same tool has run since."""
+        return " ".join(f"{name} was refused: {why}" for name, why in self._denied.items())
 
     def result(self, status: Status, error: str, unverified: list[dict[str, str]] | None = None) -> dict[str, object]:
         """The object, with fields in the documented order; `unverified` where the project's constitution wants

@@ -136,7 +136,7 @@ class ToolCallRunner:
 
     def _failed(self, session: Session, call: PendingCall, error: ToolError) -> ToolResult:
         if isinstance(error, CallRefused):
-            call.denied = True
+            call.denied = error.message
             scoped = session.state.workspace if error.rule.startswith(("scope.", "skill.")) else ""
             return _failure(
                 call.name, denied(error, call, partial(self._authorizer.reads_may, session), scoped, error.rule)

@@ -16,7 +16,7 @@ from codewhale.permissions.rules import NO_RULES, QUEUES, SENDS, RuleFacts, Rule
 from codewhale.permissions.scopes import by_scope
 from codewhale.permissions.shell.paths import secret_file
 from codewhale.permissions.shell.words import odd_character
-from codewhale.protocol.decisions import Decision, DecisionRequest, Offer, Opinion
+from codewhale.protocol.decisions import FOR_THE_MODEL, Decision, DecisionRequest, Offer, Opinion
 from codewhale.protocol.modes import Approval, Authority, Mode
 from codewhale.protocol.tools import (
     ChildSubject,
@@ -101,13 +101,13 @@ def unanswered(request: DecisionRequest, asked: Decision) -> Opinion:
     if request.authority is Authority.PERSON:
         text = f"{reason} Nothing is asked (approval never), so it is denied."
         return Opinion("deny", "approval.never", text)
-    how = "`codewhale exec --auto` (runs what no rule asks about) or `--yolo`"
+    how = "`codewhale exec --auto` or `/task add --auto` (both run what no rule asks about), or `--yolo`"
     if asked.rule == SEND:
         how = f"a rule in permissions.toml that allows {request.tool} by its name"
     elif request.authority is Authority.AUTO or asked.rule.startswith(("file.", "secret.")):
         how = "a rule that allows it in permissions.toml"
         how += "" if request.mode is Mode.YOLO else ", or `--yolo`"
-    text = f"{reason} There is no user to approve it. Go on without it, or end and say that it needs {how}."
+    text = f"{reason} There is no user to approve it. It needs {how}.{FOR_THE_MODEL}"
     return Opinion("deny", f"authority.{request.authority.value}", text)
 
 

@@ -9,6 +9,8 @@ from codewhale.protocol.scopes import Scope
 from codewhale.protocol.tools import Effect, Origin, Subject
 
 Verdict = Literal["allow", "ask", "deny"]
+# How a refusal that nobody was there to answer ends: what a model does about it, and nothing that a person needs.
+FOR_THE_MODEL = " Go on without it, or end and say so."
 
 
 class BlockingClause(Struct, frozen=True):

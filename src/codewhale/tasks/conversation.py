@@ -109,8 +109,9 @@ class TaskConversation(Struct):
 
     def _finished(self, event: CallFinished, at: str) -> None:
         if not event.ok:
-            first = event.content.strip().partition("\n")[0]
-            self._line(at, "failed", f"{event.name}: {event.error or first}")
+            first, error = event.content.strip().partition("\n")[0], event.metadata.get("error")
+            said = error.get("message") if isinstance(error, dict) else ""
+            self._line(at, "failed", f"{event.name}: {said or first or event.error}")
         written = event.metadata.get(UPDATES)
         for kind, value in written.items() if isinstance(written, dict) else ():
             if kind not in OWN_EVENTS:

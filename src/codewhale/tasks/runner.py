@@ -64,19 +64,21 @@ class TaskRunner:
         creator = self._spec.creator
         return self._parts.creator_mode(creator) if creator else self._spec.mode
 
-    async def work(self, opened: Callable[[str], None]) -> None:
-        """Run it to its end and record what came of it. `opened(session)` is told of the conversation."""
+    async def work(self, opened: Callable[[str], None]) -> Run | None:
+        """Run it to its end and record what came of it; None where that is not this process's to record any more.
+        `opened(session)` is told of the conversation."""
         beating = asyncio.create_task(self._beat(), name=f"lease {self._run.id}")
         try:
             state, result = await self._attempt(opened)
-            if not self.lost:
-                failpoints.hit("task.ended")
-                try:
-                    await asyncio.to_thread(self._parts.journal.runs.end, self.lease, state, result)
-                except JournalError as error:
-                    if not (isinstance(error, LeaseLost) or self._parts.journal.gone):
-                        raise
-                    self.lost = True
+            if self.lost:
+                return None
+            failpoints.hit("task.ended")
+            try:
+                return await asyncio.to_thread(self._parts.journal.runs.end, self.lease, state, result)
+            except JournalError as error:
+                if not (isinstance(error, LeaseLost) or self._parts.journal.gone):
+                    raise
+                return None
         finally:
             beating.cancel()
             if self.session:
@@ -214,7 +216,7 @@ class TaskRunner:
         about = f"This is attempt {self._run.attempt} of the durable task {self._run.id}. Nobody can be asked."
         if first and self._run.attempt == 1:
             return about
-        about += " The former attempt was interrupted; look at what it has done before you go on."
+        about += " A former attempt did not finish; look at what it has done before you go on."
         if left:
             about += " These had begun and not ended, and may be half done; check each before you do it again:\n"
             about += fenced("\n".join(left))

@@ -83,7 +83,8 @@ def record_text(record: TaskRecord) -> str:
 def _row(view: TaskView) -> str:
     marks = [f"attempt {view.attempt}" if view.attempt > 1 else "", "is to end" if view.stopping else ""]
     said = ", ".join(filter(None, (view.status, *marks)))
-    about = " ".join((view.prompt if not view.over else view.answer or view.error or view.prompt).split())
+    end = (view.answer if view.status == "completed" else view.error) or view.answer if view.over else ""
+    about = " ".join((end or view.prompt).split())
     return f"{view.id}  {said}: {one_line(about, 120)}"
 
 

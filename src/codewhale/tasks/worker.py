@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from codewhale.journal.model import Data, JournalError, Lease, Run
 from codewhale.lib import failpoints
+from codewhale.lib.text import one_line
 from codewhale.protocol.errors import CodeWhaleError
 from codewhale.protocol.tasks import TASK_KIND
 from codewhale.tasks.book import TaskBook, owner_name
@@ -15,6 +16,7 @@ from codewhale.tasks.runner import TaskParts, TaskRunner
 
 LOOK_SECONDS = 0.4  # between two looks for work, and for tasks whose process died
 LEAVE_SECONDS = 10.0
+_ERROR = 400
 
 
 class TaskWorker:
@@ -123,16 +125,18 @@ class TaskWorker:
 
     async def _run(self, name: str, runner: TaskRunner) -> None:
         self._say(f"{name} begins")
-
         calls = TaskCalls(self._parts().journal, lambda: runner.lease, runner.may)
 
         def opened(session: str) -> None:
             self._calls[session] = calls
 
         try:
-            await runner.work(opened)
-            lost = "is not this process's any more: its lease ended while nothing was heard of it"
-            self._say(f"{name} {lost if runner.lost else 'is over'}")
+            ended = await runner.work(opened)
+            if ended is None:
+                self._say(f"{name} is not this process's any more: its lease ended while nothing was heard of it")
+            else:
+                error = one_line(str(ended.result.get("error", "")), _ERROR)
+                self._say(f"{name} {ended.state}{': ' * bool(error)}{error}")
         except CodeWhaleError as error:
             self._say(f"{name}: {error}")
         finally:
