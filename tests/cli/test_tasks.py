@@ -104,6 +104,14 @@ def test_what_is_queued_is_run_by_whoever_works(place: Path) -> None:
     assert {run(place, "work", "--workers", number).returncode for number in ("9", "0", "\u0663")} == {2}
 
 
+@pytest.mark.parametrize("flag", ["--auto", "--on-death-resume"])
+def test_what_a_task_may_unasked_needs_a_session_that_asks_nothing(place: Path, flag: str) -> None:
+    refused = run(place, "exec", f"/task add {flag} Build it")
+    assert refused.returncode != 0 and f'codewhale exec --auto "/task add {flag} ..."' in refused.stderr
+    made = run(place, "exec", "--auto", f"/task add {flag} Build it")
+    assert made.returncode == 0 and "is queued" in made.stdout
+
+
 def test_a_task_that_was_refused_a_call_says_which_and_what_would_allow_it(place: Path) -> None:
     task = add_task(place, "Ask for it")
     worked = run(place, "work", "--once").stderr

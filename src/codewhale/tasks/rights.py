@@ -53,6 +53,13 @@ def bounded(session: Session, request: TaskRequest) -> TaskSpec:
         )
     tainted = request.by == "model" and state.tainted  # whose words these may be, nobody can tell
     if not (request.allowed or (runs_unasked(session) and not tainted)):
+        if request.by == "person" and (request.auto_approve or request.on_death == "resume"):
+            flag, field = ("--auto", "auto_approve") if request.auto_approve else ("--on-death-resume", "on_death")
+            raise TaskError(
+                f"`{flag}`: this session can ask nobody, so it must run without asking itself: codewhale exec --auto "
+                f'"/task add {flag} ...". Without {flag}, what rules allow runs even so.',
+                field,
+            )
         if request.auto_approve:
             raise TaskError(
                 "`auto_approve`: what runs unasked is for a person to allow: they approve this very call, or the "
