@@ -21,6 +21,7 @@ from codewhale.protocol.ops import CloseSession, Interrupt, OpenSession, SendMes
 from codewhale.protocol.requests import Op
 from codewhale.protocol.tasks import TASK_KIND
 from codewhale.session.store import SessionStore
+from codewhale.tasks.book import RESUMED
 from codewhale.tasks.conversation import OWN_EVENTS, ending, read_conversation
 from codewhale.tasks.model import TaskError, spec_of
 
@@ -208,7 +209,7 @@ class TaskRunner:
         if end.status == "interrupted":
             if self._stopping == "cancelled":
                 return "cancelled", {"answer": answer, "error": "Its end was asked for."}
-            return "interrupted", {"answer": answer, "error": "The process that worked at it was ended in order."}
+            return "interrupted", {"answer": answer, "error": f"The process that worked at it was stopped. {RESUMED}"}
         return "failed", {"answer": answer, "error": end.reason or f"It ended with status {end.status}."}
 
     def _about(self, left: tuple[str, ...], first: bool) -> str:
