@@ -107,7 +107,7 @@ def test_what_is_queued_is_run_by_whoever_works(place: Path) -> None:
 @pytest.mark.parametrize("flag", ["--auto", "--on-death-resume"])
 def test_what_a_task_may_unasked_needs_a_session_that_asks_nothing(place: Path, flag: str) -> None:
     refused = run(place, "exec", f"/task add {flag} Build it")
-    assert refused.returncode != 0 and f'codewhale exec --auto "/task add {flag} ..."' in refused.stderr
+    assert refused.returncode != 0 and "in a session that asks nothing" in refused.stderr
     made = run(place, "exec", "--auto", f"/task add {flag} Build it")
     assert made.returncode == 0 and "is queued" in made.stdout
 

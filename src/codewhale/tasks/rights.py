@@ -52,27 +52,14 @@ def bounded(session: Session, request: TaskRequest) -> TaskSpec:
             f"`model`: {one_line(request.model)!r} is no name of a model. Leave it out for {state.model}.", "model"
         )
     tainted = request.by == "model" and state.tainted  # whose words these may be, nobody can tell
-    if not (request.allowed or (runs_unasked(session) and not tainted)):
-        if request.by == "person" and (request.auto_approve or request.on_death == "resume"):
-            flag, field = ("--auto", "auto_approve") if request.auto_approve else ("--on-death-resume", "on_death")
-            raise TaskError(
-                f"`{flag}`: this session can ask nobody, so it must run without asking itself: codewhale exec --auto "
-                f'"/task add {flag} ...". Without {flag}, what rules allow runs even so.',
-                field,
-            )
-        if request.auto_approve:
-            raise TaskError(
-                "`auto_approve`: what runs unasked is for a person to allow: they approve this very call, or the "
-                "session runs without asking (/approval auto). Create the task without it; what rules allow runs "
-                "even so.",
-                "auto_approve",
-            )
-        if request.on_death == "resume":
-            raise TaskError(
-                "`on_death`: that a task goes on by itself is for a person to allow: they approve this very call, or "
-                "the session runs without asking (/approval auto). Create the task with on_death `ask`.",
-                "on_death",
-            )
+    unasked = "auto_approve" if request.auto_approve else "on_death" if request.on_death == "resume" else ""
+    if unasked and not (request.allowed or (runs_unasked(session) and not tainted)):
+        raise TaskError(
+            f"`{unasked}`: what a task does unasked is for a person to allow, by a yes to this very call or in a "
+            "session that asks nothing (/approval auto, codewhale exec --auto). Leave it out: what rules allow runs "
+            "even so.",
+            unasked,
+        )
     scope = session.scope
     if not request.allow_shell:
         effects = tuple(effect for effect in EVERYTHING if effect is not Effect.EXECUTES)
