@@ -77,6 +77,7 @@ DOORS = (
     Door(("index", "-w", "work", "--status")),
     Door(("completion", "bash"), says="_codewhale"),
     Door(("tasks", "list", "--json"), says='"tasks":[]'),
+    Door(("automations", "list", "--json"), says='"automations":[]'),
     Door(("work", "--once")),
     Door(("worktree", "list")),
     Door(("web", "--help"), says="--port"),

@@ -164,7 +164,7 @@ class AutomationBook:
         return view
 
     def discard(self, name: str) -> str:
-        """Remove one that cannot be read; its id."""
+        """Remove one, also where it cannot be read; its id."""
         journal = self._tasks.journal
         schedule = self._one(journal, name)
         journal.schedules.drop(schedule.id)

@@ -37,7 +37,8 @@ COMMANDS = {
     "tools": "list the tools, print exactly what a model is sent",
     "completion": "print the completion script of a shell",
     "tasks": "list, show, cancel and resume durable tasks",
-    "work": "run durable tasks until it is told to stop",
+    "automations": "list, show, pause, resume, run and delete automations",
+    "work": "run durable tasks and automations until it is told to stop",
     "worktree": "list the checkouts that --worktree made",
     "web": "the terminal interface in a browser on this machine",
 }
@@ -202,6 +203,8 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import tools as module
         case "tasks":
             from codewhale.cli import tasks as module
+        case "automations":
+            from codewhale.cli import automations as module
         case "work":
             from codewhale.cli import work as module
         case "worktree":
