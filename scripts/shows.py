@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 ROOT = Path(__file__).resolve().parent.parent
+OUTPUT = ROOT / ".scratch" / "shows"  # what groups printed of which a line does not hold
 MINUTES = 140.0
 RUNS, TENTH = 3, 1.1
 
@@ -269,7 +270,11 @@ def run(show: Show, left: float) -> Rows:
         printed, _ = child.communicate()
         return [{**row(f"{show.id}: not ended in time", 0, None), "seconds": round(limit, 1)}]
     seconds = round(time.monotonic() - begun, 1)
-    return [{**found, "seconds": seconds} for found in show.read(child.returncode, printed)]
+    rows = [{**found, "seconds": seconds} for found in show.read(child.returncode, printed)]
+    if not all(found["ok"] for found in rows):
+        OUTPUT.mkdir(parents=True, exist_ok=True)
+        (OUTPUT / f"{show.id.replace(': ', '-').replace(' ', '-')}.txt").write_text(printed)
+    return rows
 
 
 def main() -> int:
