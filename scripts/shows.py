@@ -53,8 +53,13 @@ def last_json(printed: str) -> Any:
 
 
 def exit_zero(name: str) -> Callable[[int, str], Rows]:
-    """A line that is shown by its exit code alone."""
-    return lambda code, printed: [row(f"{name}: exit code", 0, code)]
+    """A line that is shown by its exit code alone, unless the script says that it was skipped here."""
+
+    def read(code: int, printed: str) -> Rows:
+        skipped = printed.startswith("skipped")
+        return [row(f"{name}: skipped", 0, None) if skipped else row(f"{name}: exit code", 0, code)]
+
+    return read
 
 
 def bench_rows(code: int, printed: str) -> Rows:
