@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from codewhale.agent.engine import Engine
 from codewhale.protocol.automations import AutomationBoard, AutomationView
 from codewhale.protocol.decisions import CallView
 from codewhale.protocol.errors import CodeWhaleError, SessionError
@@ -22,6 +21,7 @@ from codewhale.tasks.model import TaskSettings, TaskSpec
 from codewhale.tasks.rights import TaskRequest, bounded
 
 if TYPE_CHECKING:
+    from codewhale.agent.engine import Engine
     from codewhale.automations.book import AutomationBook
     from codewhale.tasks.book import TaskBook
     from codewhale.tasks.calls import TaskCalls
@@ -34,7 +34,9 @@ _IDLE_SECONDS = 0.3
 class Tasking:
     """What the application does with tasks; nothing is opened before it is needed."""
 
-    def __init__(self, home: str, sessions: SessionStore, engine: Callable[[], Engine], settings: TaskSettings) -> None:
+    def __init__(
+        self, home: str, sessions: SessionStore, engine: "Callable[[], Engine]", settings: TaskSettings
+    ) -> None:
         self._home = home
         self._sessions = sessions
         self._engine = engine

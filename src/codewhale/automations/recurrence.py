@@ -16,7 +16,7 @@ from cronsim import CronSim
 from msgspec import Struct
 
 from codewhale.lib.text import one_line
-from codewhale.protocol.errors import CodeWhaleError
+from codewhale.tasks.model import TaskError
 
 DAYS = ("MO", "TU", "WE", "TH", "FR", "SA", "SU")
 HOURLY, WEEKLY = "HOURLY", "WEEKLY"
@@ -29,12 +29,11 @@ _STEPS = 400  # of an interval, between two moments on days of the week: their o
 _HOUR = 3600.0
 
 
-class AutomationError(CodeWhaleError):
+class AutomationError(TaskError):
     """What was asked of an automation cannot be: `field` is the argument at fault, `better` what it could be."""
 
     def __init__(self, text: str, field: str = "", better: str = "") -> None:
-        super().__init__(text)
-        self.field = field
+        super().__init__(text, field)
         self.better = better
 
 

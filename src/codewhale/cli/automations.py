@@ -5,14 +5,15 @@ AUTOMATION is an automation's id or an unambiguous beginning of it. `codewhale w
 
 import argparse
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from codewhale.cli.exec import whole_number
 from codewhale.cli.parser import ChoiceError
 from codewhale.cli.stdio import put
+from codewhale.protocol.errors import SessionError
 
 if TYPE_CHECKING:
-    from codewhale.automations.book import AutomationBook
+    from codewhale.app.tasking import Tasking
     from codewhale.protocol.automations import AutomationRecord, AutomationView
 
 
@@ -36,48 +37,50 @@ def build(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run it; returns the exit code."""
-    from codewhale.automations.book import AutomationBook
-    from codewhale.automations.recurrence import AutomationError
+    from codewhale.app.tasking import Tasking
     from codewhale.config import home_dir, refuse_unusable
     from codewhale.display.lines import object_line
     from codewhale.lib.clock import SystemClock
     from codewhale.session.store import SessionStore
-    from codewhale.tasks.book import TaskBook
-    from codewhale.tasks.model import TaskError
+    from codewhale.tasks.model import TaskError, TaskSettings
 
     home = home_dir(os.environ)
     refuse_unusable(home)
-    tasks = TaskBook(home, SessionStore(home, SystemClock()))
+    tasking = Tasking(home, SessionStore(home, SystemClock()), _no_engine, TaskSettings())
     try:
-        said, text = _list(AutomationBook(tasks), args.limit) if args.action == "list" else _one(tasks, args)
-    except (AutomationError, TaskError) as error:
+        said, text = _list(tasking, args.limit) if args.action == "list" else _one(tasking, args)
+    except TaskError as error:
         raise ChoiceError(str(error)) from error
     finally:
-        tasks.close()
+        tasking.close()
     put((object_line({"schema_version": 1, **said}) if args.json else text) + "\n")
     return 0
 
 
-def _list(book: "AutomationBook", most: int) -> tuple[dict[str, Any], str]:
+def _no_engine() -> NoReturn:
+    raise SessionError("no session is open here")
+
+
+def _list(tasking: "Tasking", most: int) -> tuple[dict[str, Any], str]:
     import msgspec
 
-    board = book.board(most)
+    board = tasking.automations.board(most)
     rows = [_row(view) for view in board.automations] or ["There are no automations. Ask a model to make one."]
     return msgspec.to_builtins(board), "\n".join(filter(None, (*rows, board.notice)))
 
 
-def _one(tasks: Any, args: argparse.Namespace) -> tuple[dict[str, Any], str]:
+def _one(tasking: "Tasking", args: argparse.Namespace) -> tuple[dict[str, Any], str]:
     """Do what is asked with one automation, and show it as it is then."""
+    import asyncio
+
     import msgspec
 
-    from codewhale.automations.book import AutomationBook, Wanted
-
-    book = AutomationBook(tasks)
+    book = tasking.automations
     if args.action == "delete":
         name = book.discard(args.automation)
         return {"deleted": name}, f"{name} is deleted."
     if args.action in ("pause", "resume"):
-        book.update(args.automation, Wanted(paused=args.action == "pause"))
+        asyncio.run(tasking.switch(args.automation, args.action == "pause"))
     record = book.run(args.automation, "person") if args.action == "run" else book.record(args.automation)
     return msgspec.to_builtins(record), _record_text(record)
 

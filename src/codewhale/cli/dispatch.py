@@ -157,6 +157,11 @@ def build(name: str, parser: "Parser") -> bool:
 
 
 def _module(name: str) -> Command | None:
+    return _working(name) or _configuring(name)
+
+
+def _working(name: str) -> Command | None:
+    """Commands that do the work, or look at it."""
     module: Command
     match name:
         case "exec":
@@ -167,28 +172,6 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import sessions as module
         case "stats":
             from codewhale.cli import stats as module
-        case "provider":
-            from codewhale.cli import provider as module
-        case "model":
-            from codewhale.cli import models as module
-        case "login":
-            from codewhale.cli import login as module
-        case "logout":
-            from codewhale.cli import logout as module
-        case "config":
-            from codewhale.cli import config as module
-        case "skills":
-            from codewhale.cli import skills as module
-        case "memory":
-            from codewhale.cli import memory as module
-        case "trust":
-            from codewhale.cli import trust as module
-        case "policy":
-            from codewhale.cli import policy as module
-        case "sandbox":
-            from codewhale.cli import sandbox as module
-        case "doctor":
-            from codewhale.cli import doctor as module
         case "apply":
             from codewhale.cli import apply as module
         case "search":
@@ -211,10 +194,41 @@ def _module(name: str) -> Command | None:
             from codewhale.cli import worktree as module
         case "completion":
             from codewhale.cli import completion as module
-        case "mcp":
-            from codewhale.cli import mcp as module
         case "web":
             from codewhale.cli import web as module
+        case _:
+            return None
+    return module
+
+
+def _configuring(name: str) -> Command | None:
+    """Commands that set the program up, or check how it is."""
+    module: Command
+    match name:
+        case "provider":
+            from codewhale.cli import provider as module
+        case "model":
+            from codewhale.cli import models as module
+        case "login":
+            from codewhale.cli import login as module
+        case "logout":
+            from codewhale.cli import logout as module
+        case "config":
+            from codewhale.cli import config as module
+        case "skills":
+            from codewhale.cli import skills as module
+        case "memory":
+            from codewhale.cli import memory as module
+        case "trust":
+            from codewhale.cli import trust as module
+        case "policy":
+            from codewhale.cli import policy as module
+        case "sandbox":
+            from codewhale.cli import sandbox as module
+        case "doctor":
+            from codewhale.cli import doctor as module
+        case "mcp":
+            from codewhale.cli import mcp as module
         case _:
             return None
     return module

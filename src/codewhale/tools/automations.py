@@ -282,7 +282,7 @@ _WANTED = {
 
 def _refused(error: CodeWhaleError, args: Args) -> NoReturn:
     """Raises the error as a model is told of it, with a call that works where there is one."""
-    if not isinstance(error, AutomationError | TaskError):
+    if not isinstance(error, TaskError):
         raise ToolError("not_available", str(error)) from error
     field, text = (
         ("cwds", str(error).replace("`workspace`", "`cwds`"))
