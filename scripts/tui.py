@@ -62,7 +62,7 @@ ENDS = (b"Firstend", b"Secondend", b"Thirdend")
 def figure(name: str, bound: float, measured: float) -> dict[str, Any]:
     """One line against its bound, printed as it is found."""
     told = {"id": name, "bound": bound, "measured": round(measured, 3), "ok": measured <= bound}
-    told["ratio"] = round(measured / bound, 3)
+    told["ratio"] = round(measured / bound, 3) if bound else None
     print(f"  {name:<58} {measured:>9.3f}  (at most {bound:g}){'' if told['ok'] else '  MISSED'}", flush=True)
     return told
 
