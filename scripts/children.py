@@ -146,7 +146,7 @@ async def gaps(longest: list[float]) -> None:
 
 
 async def measure_fork(folder: Path) -> dict[str, Any]:
-    """How long opening a fork of a large log holds the event loop."""
+    """How long opening a fork of a large log holds the event loop, from when the parent's own request has been sent."""
     (folder / "work").mkdir(parents=True)
     store = SessionStore(str(folder / "home"), SystemClock())
     log = store.create(SessionOpened(LOG_VERSION, str(folder / "work"), Mode.AGENT, "scripted", "scripted"))
@@ -161,13 +161,15 @@ async def measure_fork(folder: Path) -> dict[str, Any]:
     opens = [{"name": "agent_open", "arguments": {"prompt": "Look", "role": "explore", "fork_context": True}}]
     facts: dict[str, Any] = {"parallel_requests": CHILDREN}
     settings = ProviderSettings(dialect="scripted", context_window=50_000_000, facts=facts)
-    model = ScriptedProvider([{"calls": opens}], settings=settings)
+    model = ScriptedProvider([{"calls": opens, "delay": 0.1}], settings=settings)
     longest: list[float] = []
     async with open_app(options, environ={}, providers={"scripted": model}) as app:
         session = await app.client.submit(
             OpenSession(str(folder / "work"), Mode.AGENT, Authority.PERSON, resume=log.session)
         )
         await app.client.submit(SendMessage(session, "Open"))
+        while not model.requests:  # noqa: ASYNC110
+            await asyncio.sleep(0.001)
         ticker = asyncio.create_task(gaps(longest))
         while not any(view.over for view in await app.client.query(ListChildren(session))):  # noqa: ASYNC110
             await asyncio.sleep(0.001)
