@@ -159,6 +159,7 @@ def shell_rows(code: int, printed: str) -> Rows:
     rows = [row(f"shell lines: {name}", bound, count) for (name, bound), count in zip(names, counts, strict=True)]
     times = re.findall(r"up to (\d+) bytes, .* p99 ([\d.]+) ms of ([\d.]+)", printed)
     rows += [row(f"shell lines: p99 ms up to {size} bytes", float(bound), float(slow)) for size, slow, bound in times]
+    rows += [] if times else [row("shell lines: p99 ms", 0, None)]
     return [*rows, row("shell lines: exit code", 0, code)]
 
 
