@@ -7,6 +7,7 @@ python scripts/indexcrash.py [--changes N] [--kills N] [--seed N] [--jobs N]
 
 import argparse
 import asyncio
+import contextlib
 import json
 import os
 import random
@@ -67,8 +68,9 @@ async def kills(scratch: Path, count: int, seed: int) -> int:
         ended = asyncio.ensure_future(child.ended())
         await asyncio.wait([ended], timeout=some.uniform(0.1, 1.2))
         if not ended.done():
-            caught += 1
-            os.killpg(child.pid, signal.SIGKILL) if some.random() < 0.5 else os.kill(child.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):  # it has ended by itself just now
+                os.killpg(child.pid, signal.SIGKILL) if some.random() < 0.5 else os.kill(child.pid, signal.SIGKILL)
+                caught += 1
         await child.kill()
         index.forget_stamps()
         await refresh(index)
