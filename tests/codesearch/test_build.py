@@ -379,6 +379,30 @@ async def test_a_commit_without_a_change_of_files_is_seen(tree: Path, tmp_path: 
     store.close()
 
 
+async def test_history_that_git_cannot_read_any_more_stays_as_it_was_known(
+    tree: Path, tmp_path: Path, unpacked: Path
+) -> None:
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
+    git(tree, "init", "-q")
+    git(tree, "add", "-A")
+    git(tree, "commit", "-q", "-m", "Open the harbour")
+    await refresh(index)
+    git(tree, "commit", "-q", "--allow-empty", "-m", "Merge the piers")
+    head = git(tree, "rev-parse", "HEAD").strip()
+    lost, kept = tree / ".git" / "objects" / head[:2] / head[2:], tmp_path / "kept"
+    lost.rename(kept)
+    await refresh(index)
+    store = index.open()
+    assert store.rows("SELECT count(*) FROM commits") == [(1,)]
+    store.close()
+    kept.rename(lost)
+    git(tree, "commit", "-q", "--allow-empty", "-m", "Merge the quays")
+    await refresh(index)
+    store = index.open()
+    assert store.rows("SELECT count(*) FROM commits") == [(3,)]
+    store.close()
+
+
 async def test_grammars_of_the_trees_languages_are_loaded_when_it_is_quiet(
     tree: Path, tmp_path: Path, unpacked: Path
 ) -> None:

@@ -246,14 +246,16 @@ class _Refresh:
         self._progress(self._done, total)
 
     async def _history(self, commits: Sequence[Commit] | None) -> None:
+        """Take over what git says; what is known of before stands where git cannot answer."""
         head = "given" if commits is not None else await history.head_commit(self._index.root)
-        if commits is None and head == (self._store.meta("history") or ""):
+        if head is None or (commits is None and head == (self._store.meta("history") or "")):
             return
-        found = list(commits) if commits is not None else await history.read_history(self._index.root) if head else []
-        terms = Terms()
-        self._store.put_history(found, [terms.count(commit.subject) for commit in found])
-        self._index.update_stamps(self._store.generation(), {})
-        self._store.remember(history=head)
+        found = commits if commits is not None else await history.read_history(self._index.root) if head else []
+        if found is not None:
+            terms = Terms()
+            self._store.put_history(list(found), [terms.count(commit.subject) for commit in found])
+            self._index.update_stamps(self._store.generation(), {})
+        self._store.remember(history=head)  # a history that git cannot say in time is not asked for at every change
 
     def _remember_listing(self, listing: scan.TreeListing) -> None:
         repository = find_repository(self._index.root)

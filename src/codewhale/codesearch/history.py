@@ -145,20 +145,22 @@ def _past(commit: Commit, score: float, matched: tuple[SearchQuery, set[str]], t
     return CommitHit(commit.sha, at, commit.subject, round(score, 3), words, shown, more, pull)
 
 
-async def head_commit(root: str) -> str:
-    """The commit that is checked out, "" where there is none."""
+async def head_commit(root: str) -> str | None:
+    """The commit that is checked out, "" where there is none; None when git does not answer."""
     if find_repository(root) is None:
         return ""
     try:
         done = await git(("rev-parse", "--verify", "-q", "HEAD"), root)
     except ToolError:
         return ""
-    return done.stdout.decode("ascii", "replace").strip() if done.exit_code == 0 else ""
+    if done.exit_code != 0:
+        return None if done.timed_out else ""
+    return done.stdout.decode("ascii", "replace").strip()
 
 
-async def read_history(root: str, until: str = "HEAD") -> list[Commit]:
+async def read_history(root: str, until: str = "HEAD") -> list[Commit] | None:
     """The last commits that changed something beneath `root`, or merged; paths from the root. Empty outside a
-    repository, and when git cannot say in half a minute."""
+    repository; None when git fails or cannot say in half a minute."""
     args = (
         "log", "-z", f"--max-count={MOST_COMMITS}", "--name-only", "--no-renames", "--relative",
         "--format=%x01%H%x02%ct%x02%s%x03", until, "--",
@@ -168,7 +170,7 @@ async def read_history(root: str, until: str = "HEAD") -> list[Commit]:
     except ToolError:
         return []
     if done.exit_code != 0 or done.stdout_gap >= 0:
-        return []
+        return None
     return await asyncio.to_thread(_parsed, done.stdout)
 
 

@@ -69,7 +69,3 @@ class BatchDecoder:
                 raise ValueError(f"a worker sent what is no batch of files: {error}") from error
             del self._data[: _HEAD + size]
         return found
-
-
-if __name__ == "__main__":
-    sys.exit(main())
