@@ -209,8 +209,8 @@ schedules: $(STAMP) ## 100 automations over 400 days, two changes of daylight sa
 smoke: $(STAMP) ## every command-line door once, from an installed wheel
 	@$(PY) scripts/smoke.py
 
-shows: $(STAMP) ## the demonstration lines, each with its bound; writes shows.json
-	@$(PY) scripts/shows.py
+shows: $(STAMP) ## the demonstration lines, each with its bound; writes shows.json (MISSED=1: those that did not hold)
+	@$(PY) scripts/shows.py $(if $(MISSED),--missed)
 
 clean: ## remove what was built, installed and measured
 	@rm -rf .venv .scratch dist build .pytest_cache .mypy_cache .ruff_cache .hypothesis shows.json

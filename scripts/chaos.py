@@ -22,7 +22,8 @@ PLACE = ROOT / ".scratch" / "chaos"
 PACKAGE = "llmock==0.2.2"
 SEEDED = "import random, sys; random.seed(17); from llmock.cli import app; sys.argv[0] = 'llmock'; app()"
 DIALECTS = {"openai-chat": "/v1", "openai-responses": "/v1", "anthropic": "/anthropic"}
-PATIENT = {"request_retries": 9, "stream_retries": 9, "first_token_timeout": 10, "gap_timeout": 3}
+# With 45 faults in 100 one of 240 answers needs more than ten tries in one run of twelve, more than fifteen in 600.
+PATIENT = {"request_retries": 14, "stream_retries": 14, "first_token_timeout": 10, "gap_timeout": 3}
 TASK_SECONDS = 900
 
 
