@@ -269,17 +269,15 @@ def share(found: dict[str, Any]) -> float:
 
 def show_rows(show: Show, end: float) -> Rows:
     """The lines of one group before a moment of the clock, measured more than once where that tells more."""
-    if not show.timed:
-        return run(show, end - time.monotonic())
-    rows = timed_rows(show, end)
-    if all(found["ok"] for found in rows):
+    rows = paced_rows(show, end)
+    if not show.timed or all(found["ok"] for found in rows):
         return rows
-    runs = [rows, *(timed_rows(show, end) for _ in range(RUNS - 1))]
+    runs = [rows, *(paced_rows(show, end) for _ in range(RUNS - 1))]
     named = [{found["id"]: found for found in one} for one in runs]
     return [middle([one[found["id"]] for one in named if found["id"] in one]) for found in rows]
 
 
-def timed_rows(show: Show, end: float) -> Rows:
+def paced_rows(show: Show, end: float) -> Rows:
     """The lines of one run of a group, with the pace of the machine before and after at those that are times."""
     before = pace()
     rows = run(show, end - time.monotonic())
