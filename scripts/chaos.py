@@ -177,7 +177,7 @@ def run_phase(python: Path, phase: Phase, workers: int) -> bool:
     with serving(python, phase.faults) as url, ThreadPoolExecutor(workers) as pool:
         done = list(pool.map(lambda number: run_task(url, number, phase.settings), range(phase.tasks)))
         verdict = get(f"{url}/_llmock/verdict")
-        findings = findings_of(verdict, get(f"{url}/_llmock/requests"))
+        findings = findings_of(verdict, get(f"{url}/_llmock/requests")["requests"])
     finished = sum(one.code == 0 for one in done)
     twice = [call for one in done for call in one.twice]
     failed = [one for one in done if one.code]
