@@ -194,9 +194,8 @@ def run_phase(python: Path, phase: Phase, workers: int) -> bool:
         print(f"    {finding['severity']}: {finding['code']}: {finding['title']}")
     for one in failed if not phase.may_fail else untold:
         print(f"  ended with {one.code}: {one.error}")
-    allowed = (
-        min(errors.count(LAST_TRY), len(failed)) if phase.may_fail else 0
-    )  # nothing follows the last of a task's tries
+    # Nothing follows the last of a task's tries.
+    allowed = min(errors.count(LAST_TRY), len(failed)) if phase.may_fail else 0
     good = not twice and len(errors) <= allowed and not untold
     return good and (phase.may_fail or finished == phase.tasks)
 

@@ -113,7 +113,9 @@ def main() -> int:
     chance = random.Random(args.seed)
     good, quick = outside(), timed(chance)
     good = jailed(spoil(args.lines, args.jail, chance)) and good
-    return 1 if not good else 0 if quick else 2
+    if not good:
+        return 1
+    return 0 if quick else 2
 
 
 if __name__ == "__main__":

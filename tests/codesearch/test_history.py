@@ -47,4 +47,11 @@ async def test_merges_are_kept_for_what_they_say(tmp_path: Path) -> None:
 async def test_there_is_none_outside_a_repository_or_before_the_first_commit(tmp_path: Path) -> None:
     assert await read_history(str(tmp_path)) == [] and await head_commit(str(tmp_path)) == ""
     git(tmp_path, "init", "-q")
-    assert not await read_history(str(tmp_path)) and await head_commit(str(tmp_path)) == ""
+    assert await read_history(str(tmp_path)) is None and await head_commit(str(tmp_path)) == ""
+
+
+async def test_a_repository_that_git_cannot_read_has_no_known_commit_rather_than_none(tmp_path: Path) -> None:
+    git(tmp_path, "init", "-q", "-b", "main")
+    commit(tmp_path, "One", a_py="1")
+    (tmp_path / ".git" / "config").write_text("[core\n")
+    assert await head_commit(str(tmp_path)) is None and await read_history(str(tmp_path)) is None

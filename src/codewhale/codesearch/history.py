@@ -27,7 +27,7 @@ _PATHS = 8
 _PATH_WEIGHT = 0.5
 _CHOSEN = 1.0  # the score of a commit for having changed a path that was asked for
 _K1, _B = 1.2, 0.75  # Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009
-_NO_COMMITS = "There are no commits: the folder is not in a git repository, or nothing was committed yet."
+_NO_COMMITS = "There are no commits: no git repository is here, nothing was committed yet, or git could not read them."
 _NONE_SPEAKS = "None of the {:,} indexed commits matches. Use other words, or a path."
 _PULL = re.compile(r"^Merge (?:pull request|PR) #(\d+)\b|\((?:#|gh-|GH-)(\d+)\)\s*$|^Merge .*\(#(\d+)\)")
 
@@ -146,15 +146,15 @@ def _past(commit: Commit, score: float, matched: tuple[SearchQuery, set[str]], t
 
 
 async def head_commit(root: str) -> str | None:
-    """The commit that is checked out, "" where there is none; None when git does not answer."""
+    """The commit that is checked out, "" where there is none; None when git cannot say."""
     if find_repository(root) is None:
         return ""
     try:
         done = await git(("rev-parse", "--verify", "-q", "HEAD"), root)
     except ToolError:
-        return ""
+        return None
     if done.exit_code != 0:
-        return None if done.timed_out else ""
+        return "" if done.exit_code == 1 else None  # 1: nothing was committed yet
     return done.stdout.decode("ascii", "replace").strip()
 
 
