@@ -27,7 +27,9 @@ _PATHS = 8
 _PATH_WEIGHT = 0.5
 _CHOSEN = 1.0  # the score of a commit for having changed a path that was asked for
 _K1, _B = 1.2, 0.75  # Robertson and Zaragoza, "The Probabilistic Relevance Framework: BM25 and Beyond", 2009
-_NO_COMMITS = "There are no commits: no git repository is here, nothing was committed yet, or git could not read them."
+_NO_COMMITS = (
+    "There are no commits: the folder is not in a git repository, nothing was committed, or git cannot read them."
+)
 _NONE_SPEAKS = "None of the {:,} indexed commits matches. Use other words, or a path."
 _PULL = re.compile(r"^Merge (?:pull request|PR) #(\d+)\b|\((?:#|gh-|GH-)(\d+)\)\s*$|^Merge .*\(#(\d+)\)")
 
