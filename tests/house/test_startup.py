@@ -74,11 +74,15 @@ def endpoint() -> Iterator[str]:
         thread.join()
 
 
-def test_a_turn_without_calls_imports_no_tool(tmp_path: Path, endpoint: str) -> None:
-    (tmp_path / "config.toml").write_text(
+def configure(home: Path, endpoint: str) -> None:
+    (home / "config.toml").write_text(
         f'provider = "p"\nmodel = "m"\n[providers.p]\ndialect = "openai-chat"\nbase_url = "{endpoint}"\n'
         'api_key_env = "FAKE_KEY"\n'
     )
+
+
+def test_a_turn_without_calls_imports_no_tool(tmp_path: Path, endpoint: str) -> None:
+    configure(tmp_path, endpoint)
     found, said = imported(tmp_path, "exec", "-w", str(tmp_path), "--yolo", "Say done.")
     assert said == "Done.\n"
     heavy = {"tomlkit", "pypdfium2", "regex", "hypothesis", "openai", "sqlite3", "xml", "difflib"}
@@ -89,6 +93,25 @@ def test_a_turn_without_calls_imports_no_tool(tmp_path: Path, endpoint: str) -> 
     later = ("codewhale.permissions.constitution", "codewhale.permissions.rules", "codewhale.agent.roles")
     later += ("codewhale.agent.verification", "json")
     assert found & set(later) == set()
+    at_import = re.compile(r"^\w.*\bre\.compile\(", re.M)
+    loaded = {"src/" + name.replace(".", "/") + ".py" for name in found if name.startswith("codewhale")}
+    assert sum(len(at_import.findall(source.text)) for source in sources() if source.path in loaded) <= 20
+
+
+def test_no_collection_goes_through_what_a_run_has_loaded(tmp_path: Path, endpoint: str) -> None:
+    configure(tmp_path, endpoint)
+    code = (
+        "import gc, sys\nfrom codewhale.cli import main\n"
+        "gc.callbacks.append(lambda phase, info: info['generation'] == 2 and seen.append(gc.get_freeze_count()))\n"
+        "seen = []\nsys.argv[0] = 'codewhale'\nmain()\nprint(min(seen, default=10_000) >= 10_000, gc.isenabled())"
+    )
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV", "PYTEST"))}
+    done = subprocess.run(
+        [sys.executable, "-c", code, "exec", "-w", str(tmp_path), "--yolo", "Say done."],
+        env=environment | {"CODEWHALE_HOME": str(tmp_path), "FAKE_KEY": "x"},
+        stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=HANG,
+    )  # fmt: skip
+    assert done.stdout == "Done.\nTrue True\n", done.stderr[-2000:]
 
 
 SDK_ROOMS = ("src/codewhale/mcp/broker/", "src/codewhale/mcpserver/")

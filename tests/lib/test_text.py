@@ -35,6 +35,11 @@ def test_nothing_that_moves_a_terminal_is_left(attack: str) -> None:
     assert len(shown) > 2  # shown as an escape, not dropped
 
 
+@given(st.text(st.characters(max_codepoint=127)))
+def test_ascii_is_made_harmless_as_within_other_text(text: str) -> None:
+    assert sanitise(text) + "ä" == sanitise(text + "ä")
+
+
 def test_plain_text_with_tabs_and_newlines_is_left_alone() -> None:
     text = "def f():\n\treturn 'Grüße, 世界'\n"
     assert sanitise(text) is text or sanitise(text) == text

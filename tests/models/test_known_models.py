@@ -1,6 +1,7 @@
 """What is known of providers and models: the table, and what it comes to for one model."""
 
 import re
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -69,6 +70,21 @@ def test_patterns_are_lower_case_and_rows_say_something() -> None:
         assert row.match == row.match.lower() and row.match.split()
         assert row.window or row.max_output or row.facts
         assert row.max_output <= (row.window or row.max_output)
+
+
+def test_patterns_match_as_fnmatch_does() -> None:
+    known = load_known()
+    for row in known.providers.values():
+        every = (*row.models, *known.models)
+        patterns = {pattern for model in every for pattern in model.match.split()}
+        names = {
+            re.sub(r"\[(.).*?\]", r"\1", pattern).replace("*", filling)
+            for pattern in patterns
+            for filling in ("", "-x1")
+        }
+        for name in sorted(names):
+            fits = [model for model in every if any(fnmatchcase(name, pattern) for pattern in model.match.split())]
+            assert list(known.rows(row, name.upper())) == fits
 
 
 def test_a_general_row_never_hides_a_closer_one() -> None:

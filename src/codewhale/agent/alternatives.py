@@ -1,13 +1,13 @@
 """What shows the same as a command line or an address that is not allowed. Pure."""
 
-import re
 import shlex
 from collections.abc import Mapping
 
+from codewhale.lib.patterns import lazy
 from codewhale.protocol.errors import Look
 
 # A command line with any of these does more than one plain thing.
-_MORE = re.compile(r"[|&;<>$`(){}*?\n\\~]")
+_MORE = lazy(r"[|&;<>$`(){}*?\n\\~]")
 _GIT = {"status": "git_status", "diff": "git_diff", "log": "git_log"}
 
 
@@ -25,7 +25,7 @@ def alternative(arguments: Mapping[str, object]) -> Look | None:
     """The call of a tool that only reads and shows what a plain command line would have shown, None for any other."""
     command = arguments.get("command")
     try:
-        words = [] if not isinstance(command, str) or _MORE.search(command) else shlex.split(command)
+        words = [] if not isinstance(command, str) or _MORE().search(command) else shlex.split(command)
     except ValueError:
         return None
     plain = [word for word in words if not word.startswith("-")]

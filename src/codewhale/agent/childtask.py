@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from codewhale.catalog.schema import check
+from codewhale.lib.patterns import lazy
 from codewhale.lib.text import one_line
 from codewhale.protocol.children import ChildPlan, ChildStatus, ChildView
 from codewhale.protocol.events import ChildClosed, Envelope
@@ -27,7 +28,7 @@ CHANGES: each file you changed, and how.
 EVIDENCE: paths with lines, commands with exit codes, that show it.
 RISKS: what may still be wrong or was not checked.
 BLOCKERS: what kept you from finishing."""
-_SUMMARY = re.compile(r"^\W*SUMMARY\W*$|^\W*SUMMARY\W*?:\s*", re.MULTILINE)
+_SUMMARY = lazy(r"^\W*SUMMARY\W*$|^\W*SUMMARY\W*?:\s*", re.MULTILINE)
 
 
 class Outcome(Struct, frozen=True):
@@ -113,7 +114,7 @@ def fitting(outcome: Outcome, wrong: str) -> Outcome:
 def summary_line(view: ChildView) -> str:
     """One line of what a child came to: of its summary where its answer has one."""
     text = view.answer
-    if (section := _SUMMARY.search(text)) is not None:
+    if (section := _SUMMARY().search(text)) is not None:
         text = text[section.end() :].strip().split("\n\n", 1)[0]
     return one_line(" ".join((text or view.error).split()), SUMMARY_LIMIT)
 

@@ -6,7 +6,6 @@ ends. Calls that poll are left alone; whatever changed a file makes other calls 
 """
 
 import hashlib
-import re
 import shlex
 from collections.abc import Mapping
 from itertools import takewhile
@@ -14,11 +13,13 @@ from itertools import takewhile
 import msgspec
 from msgspec import Struct
 
+from codewhale.lib.patterns import lazy
+
 NOTE_AT, BLOCK_AT, STOP_AT = 3, 5, 8
 WINDOW = 12
 _MEMORY = 64
 _PERIODS = (2, 3, 4)
-_LINE = re.compile(r"[^\n\\<]{1,2000}")
+_LINE = lazy(r"[^\n\\<]{1,2000}")
 
 
 class Mark(Struct, frozen=True):
@@ -99,7 +100,7 @@ def alike(arguments: Mapping[str, object], runs: bool) -> str:
 def _words(command: str) -> str:
     """The words of a command of one line, joined by single blanks; any other as it stands."""
     bare = command.strip()
-    if not _LINE.fullmatch(bare):
+    if not _LINE().fullmatch(bare):
         return bare
     lexer = shlex.shlex(bare, posix=False, punctuation_chars=True)
     lexer.whitespace_split, lexer.commenters = True, ""

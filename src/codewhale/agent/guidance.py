@@ -9,6 +9,7 @@ from typing import Literal, Protocol
 import msgspec
 
 from codewhale.agent.pending_call import PendingCall
+from codewhale.lib.patterns import lazy
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import CallFinished, ContextAppended, Event, FileChanged, ListChanged, SkillReleased
 from codewhale.protocol.skills import Guided, Mentioned
@@ -17,9 +18,9 @@ from codewhale.session.session import Session
 
 # Whose results name the files that were found.
 FINDERS = frozenset(("codebase_search", "code_symbols", "file_search", "grep_files", "git_status", "list_dir"))
-_PATH = re.compile(r"(?<![\w/.])(?:\.{0,2}/)?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9}(?![\w/])")
+_PATH = lazy(r"(?<![\w/.])(?:\.{0,2}/)?(?:[\w.@+-]+/)*[\w@+-][\w.@+-]*\.[A-Za-z]\w{0,9}(?![\w/])")
 # Files without an ending: in running text only these, for each word would be one.
-_BARE = re.compile(r"(?<![\w/.-])(?:\.{0,2}/)?(?:[\w.@+-]+/)*(?:\.[A-Za-z][\w-]+|[A-Z][a-z]+file)(?![\w/.-]\w)")
+_BARE = lazy(r"(?<![\w/.-])(?:\.{0,2}/)?(?:[\w.@+-]+/)*(?:\.[A-Za-z][\w-]+|[A-Z][a-z]+file)(?![\w/.-]\w)")
 _MOST_PATHS, _MOST_TEXT = 400, 64 << 10
 
 
@@ -162,7 +163,7 @@ def _planned(call: PendingCall) -> Iterator[str]:
 
 def _paths(text: str) -> Iterator[str]:
     for pattern in (_PATH, _BARE):
-        yield from (match.group() for match in pattern.finditer(text[:_MOST_TEXT]))
+        yield from (match.group() for match in pattern().finditer(text[:_MOST_TEXT]))
 
 
 def _touched(calls: Iterable[PendingCall]) -> Iterator[str]:

@@ -3,12 +3,11 @@
 What is let through depends on the text alone, not on the pieces it came in.
 """
 
-import re
-
+from codewhale.lib.patterns import lazy
 from codewhale.protocol.marks import Fences, may_stand, opens, opens_whole
 
-_PART = re.compile(r"[^\n]*\n|[^\n]+")
-_FIRST = re.compile(r"[<\[tf]")
+_PART = lazy(r"[^\n]*\n|[^\n]+")
+_FIRST = lazy(r"[<\[tf]")
 _NEVER = "\0"
 _THOUGHT = "</think>"
 _NEAR = 8
@@ -30,7 +29,7 @@ class HoldBack:
         self._fences = Fences()
 
     def feed(self, piece: str) -> str:
-        return "".join([self._step(part) for part in _PART.findall(piece)])
+        return "".join([self._step(part) for part in _PART().findall(piece)])
 
     def end(self) -> str:
         rest = "".join(self._kept) + self._waiting
@@ -87,7 +86,7 @@ class HoldBack:
     def _scan(self, part: str) -> str:
         text, self._waiting = self._waiting + part, ""
         cut = len(text)
-        for match in () if self._fences.inside else _FIRST.finditer(text):
+        for match in () if self._fences.inside else _FIRST().finditer(text):
             place = match.start()
             rest = text[place : place + _LONGEST_MARK]
             if may_stand((self._before + text[max(0, place - _NEAR) : place])[-_NEAR:]) and opens(rest):

@@ -14,6 +14,7 @@ from codewhale.agent.pending_call import PendingCall, may_hold_calls
 from codewhale.agent.tool_calls import ToolCallRunner
 from codewhale.agent.turn import Turn
 from codewhale.catalog.registry import Catalog
+from codewhale.lib.patterns import lazy
 from codewhale.protocol.events import ContextAppended, TextStreamed
 from codewhale.protocol.messages import Text
 from codewhale.protocol.modes import Mode
@@ -93,22 +94,22 @@ class Moment(Struct, frozen=True):
     denies: bool = False
 
 
-_DONE = re.compile(r"\W{0,10}done\W{0,10}", re.I)
+_DONE = lazy(r"\W{0,10}done\W{0,10}", re.I)
 
 
 def says_done(text: str) -> bool:
     """Whether an answer says that the one before it stands."""
-    return bool(_DONE.fullmatch(text.strip()))
+    return bool(_DONE().fullmatch(text.strip()))
 
 
 _ASKS = "?？؟՞\u037e"
-_GOES_ON = re.compile(r"(?:[:：…]|\.\.\.)[*_]{0,3}\Z")
+_GOES_ON = lazy(r"(?:[:：…]|\.\.\.)[*_]{0,3}\Z")
 # What an answer has that tells something: a figure, a quotation, code, a path. A promise may name what it is about.
-_FACT = re.compile(r"[\d`<{\[/\"«“「=|_]|\w\.\w")
-_THING = re.compile(r"`[^`\n]+`|\w/\w|\w\.[a-z]{1,5}\b|[a-z]_[a-z]")
-_SENTENCE = re.compile(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
-_WORD = re.compile(r"[A-Za-z]\w*_\w+")
-_SECTION = re.compile(r"[\W_]*SUMMARY\b")  # how the answer of a sub-agent begins
+_FACT = lazy(r"[\d`<{\[/\"«“「=|_]|\w\.\w")
+_THING = lazy(r"`[^`\n]+`|\w/\w|\w\.[a-z]{1,5}\b|[a-z]_[a-z]")
+_SENTENCE = lazy(r"(?<=[.!?])\s+|(?<=[。！？])|\n+")
+_WORD = lazy(r"[A-Za-z]\w*_\w+")
+_SECTION = lazy(r"[\W_]*SUMMARY\b")  # how the answer of a sub-agent begins
 _SHORT, _LEAST = 240, 12
 
 
@@ -118,17 +119,17 @@ def promises(text: str, moment: Moment, is_tool: Callable[[str], bool]) -> bool:
     says what was found or done, a question asks. Where nothing was called at all, naming the thing is no fact."""
     if text.endswith(("```", "~~~")) or text[-1] in _ASKS:
         return False
-    if _GOES_ON.search(text[-40:]):
+    if _GOES_ON().search(text[-40:]):
         return True
-    if moment.acted or moment.denies or _SECTION.match(text):
+    if moment.acted or moment.denies or _SECTION().match(text):
         return False
-    if any(is_tool(word) for word in _WORD.findall(_last_sentence(text))):
+    if any(is_tool(word) for word in _WORD().findall(_last_sentence(text))):
         return True
     short = _LEAST < weight(text) <= _SHORT and text.count("\n") < 3
     if not short or not _orders(moment.asked) or (moment.called and moment.mode is Mode.PLAN):
         return False
-    named = not moment.called and "<" not in text and bool(_THING.search(text))
-    return named or not _FACT.search(text)
+    named = not moment.called and "<" not in text and bool(_THING().search(text))
+    return named or not _FACT().search(text)
 
 
 def _orders(asked: str) -> bool:
@@ -155,7 +156,7 @@ def opening(text: str) -> str:
 
 
 def _last_sentence(text: str) -> str:
-    sentences = [part for part in _SENTENCE.split(text[-1_000:].strip()) if part and part.strip()]
+    sentences = [part for part in _SENTENCE().split(text[-1_000:].strip()) if part and part.strip()]
     return sentences[-1] if sentences else ""
 
 
@@ -186,7 +187,7 @@ def reason_to_continue(answer: ModelAnswer, moment: Moment, writes_call: bool, i
 
 CHILDREN = "agents"  # the family of tools by which another session acts
 # What every text that looks like a call has somewhere.
-_SIGNS = re.compile(r"[<\[{`(]|\*\*\* |Action|to=")
+_SIGNS = lazy(r"[<\[{`(]|\*\*\* |Action|to=")
 
 
 class TurnAnswers:
@@ -245,7 +246,7 @@ class TurnAnswers:
         if self._stands(answer):
             return "", False
         look = None
-        if _SIGNS.search(answer.text):
+        if _SIGNS().search(answer.text):
             look = self._runner.repairer().looks_like_call(answer.text)
         short = reason_to_continue(answer, self._moment(), look is not None, self._is_tool)
         if short in (PAUSED, LOST, UNFINISHED) and self._reminded and answer.text.strip():

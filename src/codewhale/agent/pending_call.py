@@ -1,6 +1,5 @@
 """The first stages of a call, pure: what was meant by it, and what later requests will say of it. Nothing runs here."""
 
-import re
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
@@ -14,6 +13,7 @@ from codewhale.agent.holdback import HoldBack
 from codewhale.catalog.registry import Catalog
 from codewhale.catalog.schema import right_already
 from codewhale.lib.beneath import Root
+from codewhale.lib.patterns import lazy
 from codewhale.permissions.path_spelling import meant
 from codewhale.protocol.decisions import Decision
 from codewhale.protocol.errors import ToolError
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 # What an answer that came to its end says of it, whose calls are as its model meant them.
 ENDED = frozenset(("stop", "tool_calls", "function_call", "tool_use", "end_turn", "completed"))
 _BEGINNING = 40
-_WIRE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_WIRE_NAME = lazy(r"[A-Za-z0-9_-]{1,64}")
 # What every text that may hold calls has somewhere.
-_CALL_SIGNS = re.compile(r"[<\[{`]|Action:|Thought:|call:|to=")
+_CALL_SIGNS = lazy(r"[<\[{`]|Action:|Thought:|call:|to=")
 
 
 class CallTimer:
@@ -176,7 +176,7 @@ def _applies_patch(spec: ToolSpec, arguments: dict[str, Any]) -> bool:
 
 def may_hold_calls(text: str) -> bool:
     """Whether a text is worth a look for calls written in it."""
-    if not _CALL_SIGNS.search(text):
+    if not _CALL_SIGNS().search(text):
         return False
     hold = HoldBack()
     hold.feed(text)
@@ -185,7 +185,7 @@ def may_hold_calls(text: str) -> bool:
 
 def _wire(raw: RawCall, call_id: str, name: str, arguments: str) -> ToolCall:
     """The call as later requests say it, under this name where it is one at all."""
-    name = name if _WIRE_NAME.fullmatch(name) else "unknown_tool"
+    name = name if _WIRE_NAME().fullmatch(name) else "unknown_tool"
     return ToolCall(
         id=call_id,
         name=raw.name,

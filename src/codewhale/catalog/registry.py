@@ -27,13 +27,14 @@ from codewhale.catalog.lifecycle import (
 )
 from codewhale.catalog.schema import check
 from codewhale.catalog.shapes import refused
+from codewhale.lib.patterns import lazy
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import BoundCall, CallContext, Origin, Preview, ToolResult, ToolSpec
 
 _LONGEST = 100
 MOST_TOOLS = 1_000
 _LONGEST_DESCRIPTION = 16_384
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAME = lazy(r"[A-Za-z0-9_-]{1,64}")
 _OUTSIDE = frozenset((Origin.WEB, Origin.MCP, Origin.ISSUE))
 # Names this much alike may be the same, misspelt; words that many names have say nothing of one.
 _ALIKE = 0.7
@@ -148,7 +149,7 @@ class Catalog:
 
     def _refused(self, row: ToolSpec, others: set[str]) -> str:
         """Why a row of another source is not taken; "" where it is."""
-        if not _NAME.fullmatch(row.name):
+        if not _NAME().fullmatch(row.name):
             return "its name must be 1 to 64 letters, digits, _ or -"
         if _letters(row.name) in _RESERVED or row.name in self._own:
             return "its name is one of our own tools'"

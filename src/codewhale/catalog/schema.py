@@ -13,6 +13,7 @@ import msgspec
 from msgspec import Struct
 
 from codewhale.catalog.shapes import PLAIN_TYPES, Schema, compiled, nesting
+from codewhale.lib.patterns import lazy
 from codewhale.protocol.tools import ToolSpec
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ _SAID_BY_SHAPE = frozenset(
 MAX_CHARACTERS = 1_048_576
 _MANY_KEYS = 50
 # What models write for an argument that they leave out.
-_NOTHING = re.compile(r':\s*"(?:null|None|undefined)"')
+_NOTHING = lazy(r':\s*"(?:null|None|undefined)"')
 _decode = msgspec.json.Decoder().decode
 Place = tuple[str | int, ...]
 
@@ -277,7 +278,7 @@ def right_already(raw: str, spec: ToolSpec) -> dict[str, Any] | None:
         return None
     if "null" in raw and _holds_null(value):
         return None
-    if _NOTHING.search(raw):
+    if _NOTHING().search(raw):
         return None
     if "." in raw or "E" in raw or "e" in raw:  # a number that may be whole is written with one of these
         value = whole(value)

@@ -1,5 +1,6 @@
 """From the command line to a sub-command and from what it raises to an exit code."""
 
+import gc
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol
 
@@ -130,6 +131,7 @@ def _run(arguments: list[str]) -> int:
 
     parser = Parser(prog=f"codewhale {name}", description=module.__doc__)
     module.build(parser)
+    gc.enable()
     return module.run(parser.parse_args(rest))
 
 

@@ -2,6 +2,7 @@
 
 import argparse
 import asyncio
+import gc
 import math
 import os
 import re
@@ -94,7 +95,11 @@ def run(args: argparse.Namespace) -> int:
     prompt, context = _prompt(args.prompt)
 
     def work(place: str) -> int:
-        return asyncio.run(_exec(args, replace(session, workspace=place), prompt, context))
+        gc.disable()  # until the engine is loaded
+        try:
+            return asyncio.run(_exec(args, replace(session, workspace=place), prompt, context))
+        finally:
+            gc.enable()
 
     if args.worktree is None:
         return work(folder)
@@ -143,6 +148,8 @@ async def _exec(args: argparse.Namespace, session: OpenSession, prompt: str, con
     )
     what = HeadlessOptions(session, prompt, context, args.output_format, args.deltas)
     async with open_app(options) as app:
+        gc.freeze()  # what is loaded stays: no collection goes through it
+        gc.enable()
         for notice in app.config.notices:
             say(f"codewhale: {notice}")
         headless = Headless(app.client, what, Stdout(), ProgressLines(say_raw))

@@ -10,9 +10,11 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from codewhale.lib.patterns import lazy
+
 Path = tuple[str, ...]
 
-_BARE = re.compile(r"[A-Za-z0-9_-]+")
+_BARE = lazy(r"[A-Za-z0-9_-]+")
 # Types as a check names them, for people.
 _KINDS = {
     "str": "text",
@@ -166,11 +168,11 @@ def closest(word: str, known: typing.Iterable[str]) -> str:
 
 def dotted(path: Path) -> str:
     """A key path as people write it; keys that need quotes get them."""
-    return ".".join(key if _BARE.fullmatch(key) else f'"{key}"' for key in path)
+    return ".".join(key if _BARE().fullmatch(key) else f'"{key}"' for key in path)
 
 
 _SECRET = ("key", "token", "secret", "password", "authorization", "cookie")
-_PASSWORD = re.compile(r"://[^/\s]*:[^/\s]*@")
+_PASSWORD = lazy(r"://[^/\s]*:[^/\s]*@")
 
 
 def is_secret(path: Path, value: Any) -> bool:
@@ -178,7 +180,7 @@ def is_secret(path: Path, value: Any) -> bool:
     a password in it."""
     name = path[-1].lower()
     named = not name.endswith("_env") and any(word in name for word in _SECRET)
-    return isinstance(value, str) and bool(value) and (named or _PASSWORD.search(value) is not None)
+    return isinstance(value, str) and bool(value) and (named or _PASSWORD().search(value) is not None)
 
 
 def shown(path: Path, value: Any) -> str:

@@ -2,17 +2,17 @@
 are commands."""
 
 import os
-import re
 from collections.abc import Mapping, Sequence
 
 from msgspec import Struct
 
 from codewhale.display.client import Connect
 from codewhale.lib.clock import Clock, SystemClock
+from codewhale.lib.patterns import lazy
 from codewhale.protocol.ops import OpenSession
 from codewhale.protocol.screen import TuiSettings
 
-_COMMAND = re.compile(r"/[^\W\d_][\w-]*(?:\s|$)")
+_COMMAND = lazy(r"/[^\W\d_][\w-]*(?:\s|$)")
 __all__ = ["TuiSettings", "editor_of", "language_of", "theme_of"]
 _LANGUAGE_VARIABLES = ("LC_ALL", "LC_MESSAGES", "LANG")
 # The colours 7 and 9 to 15 of a terminal are light ones (COLORFGBG, as rxvt and Konsole set it).
@@ -21,7 +21,7 @@ _LIGHT = frozenset({7, *range(9, 16)})
 
 def is_command(prompt: str) -> bool:
     """Whether a prompt is a slash command, "/name args", and not a path or plain words."""
-    return _COMMAND.match(prompt) is not None
+    return _COMMAND().match(prompt) is not None
 
 
 def language_of(settings: TuiSettings, environ: Mapping[str, str]) -> str:

@@ -1,11 +1,11 @@
 """Lines of text as spans of safe text, each with the name of a style: cleaned, measured, cut and wrapped by the
 cells of a terminal. The one place where text is wrapped."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import NamedTuple
 
+from codewhale.lib.patterns import lazy
 from codewhale.lib.text import sanitise
 
 # A text and how it looks: palette fields and attributes by name, "keyword bold on:code_background".
@@ -14,7 +14,7 @@ Spans = tuple[Span, ...]
 # No drawn line holds more than so many characters for each of its cells: combining marks take no cell of their own.
 _CHARS_A_CELL = 4
 _TAB = 4
-_COLOUR = re.compile(r"\x1b\[[\d;:]*m")
+_COLOUR = lazy(r"\x1b\[[\d;:]*m")
 # Words are wrapped here however wide the window is; tables, code and output use all of it.
 PROSE = 100
 # What does not begin a line in Chinese or Japanese (JIS X 4051 and GB/T 15834 agree on these).
@@ -45,7 +45,7 @@ def clean(text: str) -> str:
 
 def uncoloured(text: str) -> str:
     """A program's text without the sequences that colour it."""
-    return _COLOUR.sub("", text) if "\x1b[" in text else text
+    return _COLOUR().sub("", text) if "\x1b[" in text else text
 
 
 def one_row(text: str) -> str:

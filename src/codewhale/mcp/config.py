@@ -121,10 +121,10 @@ def parse_tree(data: bytes) -> dict[str, Any]:
 
 
 def _rows(tree: dict[str, Any]) -> list[tuple[str, Any]]:
-    import difflib
-
     for key in tree:
         if key not in _TOP:
+            import difflib
+
             near = difflib.get_close_matches(key, TABLES, n=1)
             raise EntryFault(key[:80], "is unknown", f"Write {near[0] if near else 'servers'}, or take it out")
     rows: list[tuple[str, Any]] = []

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import msgspec
 from msgspec import Struct, field
 
+from codewhale.lib.patterns import lazy
 from codewhale.lib.text import one_line
 
 Source = Literal["user", "project"]
@@ -25,9 +26,9 @@ _KEYS = frozenset(
     """command args env cwd url transport type headers connect_timeout execute_timeout read_timeout disabled enabled
     required enabled_tools disabled_tools always_load sampling sandbox description""".split()
 )
-_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-_HEADER = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_ADDRESS = re.compile(r"https?://(?P<login>[^/?#@]*@)?(?P<host>\[[0-9a-fA-F:.]+\]|[^/?#@:\s]+)(:\d{1,5})?([/?#]\S*)?")
+_VARIABLE = lazy(r"[A-Za-z_][A-Za-z0-9_]*")
+_HEADER = lazy(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_ADDRESS = lazy(r"https?://(?P<login>[^/?#@]*@)?(?P<host>\[[0-9a-fA-F:.]+\]|[^/?#@:\s]+)(:\d{1,5})?([/?#]\S*)?")
 
 
 class Times(Struct, frozen=True):
@@ -187,9 +188,9 @@ def _url(row: dict[str, Any]) -> str:
     if "url" not in row:
         return ""
     url = row["url"]
-    if not isinstance(url, str) or len(url) > MOST_TEXT or not _ADDRESS.fullmatch(url):
+    if not isinstance(url, str) or len(url) > MOST_TEXT or not _ADDRESS().fullmatch(url):
         raise EntryFault("url", f"is {_kind(url)}", 'Write an address such as "https://example.com/mcp"')
-    match = _ADDRESS.fullmatch(url)
+    match = _ADDRESS().fullmatch(url)
     if match is not None and match["login"]:
         raise EntryFault("url", "holds a user name or a password", "Put them into headers, as ${NAME} of a variable")
     return url
@@ -215,7 +216,7 @@ def _env(row: dict[str, Any]) -> dict[str, str]:
     if not isinstance(env, dict):
         raise EntryFault("env", f"is {_kind(env)}", 'Write an object such as {"TOKEN": "${TOKEN}"}')
     for name, value in env.items():
-        if not _VARIABLE.fullmatch(name):
+        if not _VARIABLE().fullmatch(name):
             raise EntryFault(f"env.{one_line(name, 80)}", "is no name of a variable", "Use letters, digits and _")
         if not isinstance(value, str) or "\0" in value or len(value) > MOST_TEXT:
             raise EntryFault(f"env.{name}", f"is {_kind(value)}", "Write its value in quotes")
@@ -229,7 +230,7 @@ def _headers(row: dict[str, Any], url: str) -> dict[str, str]:
     if not isinstance(headers, dict):
         raise EntryFault("headers", f"is {_kind(headers)}", 'Write an object such as {"Authorization": "..."}')
     for name, value in headers.items():
-        if not _HEADER.fullmatch(name):
+        if not _HEADER().fullmatch(name):
             raise EntryFault(f"headers.{one_line(name, 80)}", "is no name of a header", "Use letters, digits and -")
         if not isinstance(value, str) or len(value) > MOST_TEXT or not value.isprintable():
             raise EntryFault(f"headers.{name}", f"is {_kind(value)}", "Write its value on one line, in quotes")
@@ -302,10 +303,10 @@ def expand(text: str, environ: Mapping[str, str], key: str, used: Callable[[str]
             raise EntryFault(key, f"needs the variable {name}, which is not set", f"Set {name}, or write ${{{name}:-}}")
         return otherwise
 
-    return _REFERENCE.sub(value, text)
+    return _REFERENCE().sub(value, text)
 
 
-_REFERENCE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_REFERENCE = lazy(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
 def _kind(value: Any) -> str:

@@ -3,7 +3,6 @@ of the files it names, and where a launcher would fetch what nobody has pinned."
 
 import hashlib
 import os
-import re
 import shlex
 import stat
 from collections.abc import Iterator, Mapping
@@ -11,14 +10,15 @@ from collections.abc import Iterator, Mapping
 import msgspec
 from msgspec import Struct
 
+from codewhale.lib.patterns import lazy
 from codewhale.lib.text import one_line
 from codewhale.mcp.entries import ConfiguredServer, EntryFault, expand
 from codewhale.mcp.terms import ServerSpec
 from codewhale.process.programs import find_program
 
 MOST_FILES, MOST_FILE_BYTES = 64, 1 << 30
-_VERSION = re.compile(r"v?\d+\.\d+(\.\d+)?[\w.+-]*")
-_DIGEST = re.compile(r"@sha256:[0-9a-f]{64}$")
+_VERSION = lazy(r"v?\d+\.\d+(\.\d+)?[\w.+-]*")
+_DIGEST = lazy(r"@sha256:[0-9a-f]{64}$")
 # Launchers, the words behind which the package stands, and where they fetch it.
 _NPM, _PYPI, _IMAGES = "registry.npmjs.org", "pypi.org", "the registry of the image"
 _LAUNCHERS: Mapping[str, tuple[tuple[str, ...], str]] = {
@@ -131,7 +131,7 @@ def fetched(argv: tuple[str, ...]) -> tuple[str, ...]:
     package = _package(words, (*_PACKAGE, "-p") if where == _NPM else _PACKAGE)
     if not package:
         return (f"{name} fetches what it runs from {where}; which package is not to be seen",)
-    pinned = bool(_DIGEST.search(package)) if where == _IMAGES else _is_pinned(package)
+    pinned = bool(_DIGEST().search(package)) if where == _IMAGES else _is_pinned(package)
     if name == "deno" and "://" not in package and not package.startswith(("npm:", "jsr:")):
         return ()
     if name in ("go", "uv") and package.startswith((".", "/")):
@@ -159,7 +159,7 @@ def _package(words: list[str], naming: tuple[str, ...]) -> str:
 
 def _is_pinned(package: str) -> bool:
     name, _, version = package.rpartition("==" if "==" in package else "@")
-    return bool(name) and bool(_VERSION.fullmatch(version)) and version.count(".") >= 2
+    return bool(name) and bool(_VERSION().fullmatch(version)) and version.count(".") >= 2
 
 
 def _folder(cwd: str, workspace: str) -> str:

@@ -5,22 +5,23 @@ import re
 
 import msgspec
 
+from codewhale.lib.patterns import lazy
 from codewhale.models.dialects.base import ProviderSettings
 from codewhale.models.loopback import host_of, is_near, on_loopback, plain_url
 from codewhale.models.proxy import ProxyAddress, environment_proxy
 from codewhale.protocol.errors import ConfigError
 
-_URL = re.compile(
+_URL = lazy(
     r"(?P<scheme>https?)://(?P<host>\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::(?P<port>\d{1,5}))?(?P<path>/[!-~]*)?"
 )
-_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
-_VALUE = re.compile(r"[\t -~\x80-\xff]*")
+_TOKEN = lazy(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = lazy(r"[\t -~\x80-\xff]*")
 _OURS = frozenset({"host", "content-length", "transfer-encoding", "connection", "accept-encoding"})
 
 
 # What the dialects' paths end with, behind the version.
 ENDINGS = ("/chat/completions", "/messages", "/responses", "/completions")
-_VERSION = re.compile(r"/v\d[a-z0-9]*$")
+_VERSION = lazy(r"/v\d[a-z0-9]*$")
 
 
 def addresses(written: str) -> tuple[str, ...]:
@@ -65,7 +66,7 @@ def in_place(settings: ProviderSettings, path: str, as_written: bool) -> Provide
     bare = path.removeprefix("/v1")
     ending = next((ending for ending in ENDINGS if base.endswith(ending)), "")
     base = base.removesuffix(ending)
-    if ending or _VERSION.search(base):
+    if ending or _VERSION().search(base):
         path = bare
     elif path == bare and not as_written and base.count("/") == 2:
         base += "/v1"
@@ -80,7 +81,7 @@ def other_place(settings: ProviderSettings, path: str) -> ProviderSettings | Non
     if bare not in ENDINGS or not whole.endswith(bare):
         return None
     before = whole.removesuffix(bare)
-    if _VERSION.search(before) and not before.endswith("/v1"):
+    if _VERSION().search(before) and not before.endswith("/v1"):
         return None
     before = before.removesuffix("/v1") if before.endswith("/v1") else before + "/v1"
     return msgspec.structs.replace(settings, base_url=before, path=bare)
@@ -100,7 +101,7 @@ class Endpoint:
         self, name: str, settings: ProviderSettings, headers: dict[str, str], path: str = "/chat/completions"
     ) -> None:
         """`headers` and `path` are the dialect's own; those of the settings win. Raises ConfigError."""
-        match = _URL.fullmatch(settings.base_url)
+        match = _URL().fullmatch(settings.base_url)
         key = f"providers.{name}.base_url"
         shown = plain_url(settings.base_url)
         if match is None or "#" in (match["path"] or ""):
@@ -135,10 +136,10 @@ def _checked(name: str, ours: dict[str, str], theirs: dict[str, str]) -> dict[st
         **ours,
     }
     for key, value in theirs.items():
-        if not _TOKEN.fullmatch(key) or not _VALUE.fullmatch(value) or key.lower() in _OURS:
+        if not _TOKEN().fullmatch(key) or not _VALUE().fullmatch(value) or key.lower() in _OURS:
             raise ConfigError(f"providers.{name}.headers: {key!r} is not a header that you can set")
         headers[key.lower()] = value
-    if not all(map(_VALUE.fullmatch, headers.values())):
+    if not all(map(_VALUE().fullmatch, headers.values())):
         raise ConfigError(
             f"the key of provider {name} holds characters that an HTTP header cannot contain; check where it is set"
         )

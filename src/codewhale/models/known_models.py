@@ -1,7 +1,6 @@
 """What is known without being told: of providers, and of models at them. The data is `known.json`; this file reads it
 and says what holds for one provider and one model. A model that nobody knows is never refused."""
 
-import re
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from codewhale.lib.patterns import lazy
 from codewhale.models.dialects.base import Fact, ModelFacts, ProviderSettings
 from codewhale.models.loopback import host_of
 from codewhale.models.prices import price_of
@@ -19,7 +19,7 @@ DEFAULT_PROVIDER = "deepseek"
 FALLBACK_WINDOW = 128_000
 # No request asks for a longer answer than this unless the configuration does.
 LONGEST_ANSWER = 65_536
-_HINT = re.compile(r"(?<![0-9a-z.])(\d{1,4})k(?![0-9a-z])")
+_HINT = lazy(r"(?<![0-9a-z.])(\d{1,4})k(?![0-9a-z])")
 
 
 class KnownModel(Struct, frozen=True, forbid_unknown_fields=True):
@@ -77,8 +77,13 @@ class Known(Struct, frozen=True, forbid_unknown_fields=True):
         """The rows that a model id matches, the closest first."""
         wanted = model.lower()
         for known in (*row.models, *self.models):
-            if any(fnmatchcase(wanted, pattern) for pattern in known.match.split()):
+            if any(_matches(wanted, pattern) for pattern in known.match.split()):
                 yield known
+
+
+def _matches(model: str, pattern: str) -> bool:
+    # fnmatch compiles each pattern; most are ruled out by a piece between two stars that is not there.
+    return all("[" in piece or piece in model for piece in pattern.split("*")) and fnmatchcase(model, pattern)
 
 
 def load_known() -> Known:
@@ -130,7 +135,7 @@ def _window(row: KnownProvider, rows: list[KnownModel], settings: ProviderSettin
     catalogued = next((found.window for found in rows if found.window), 0)
     if catalogued and not row.sets_window:
         return catalogued, "catalog"
-    hint = _HINT.search(model.lower())
+    hint = _HINT().search(model.lower())
     return (int(hint[1]) * 1000, "name") if hint else (row.window, "fallback")
 
 

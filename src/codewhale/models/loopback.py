@@ -3,24 +3,25 @@ asked at start-up."""
 
 import re
 
+from codewhale.lib.patterns import lazy
 from codewhale.process.addresses import address_kind, is_local_name
 
-_LOOPBACK = re.compile(
+_LOOPBACK = lazy(
     r"https?://(?:localhost|[a-z0-9.-]+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])(?::\d{1,5})?(?:/.*)?", re.IGNORECASE
 )
 _NEAR = ("loopback", "private", "link-local", "shared")
-_HOST = re.compile(r"(https?)://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::0*(\d{1,5}))?(?:/|$)", re.IGNORECASE)
+_HOST = lazy(r"(https?)://(\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::0*(\d{1,5}))?(?:/|$)", re.IGNORECASE)
 
 
 def on_loopback(base_url: str) -> bool:
     """Whether requests to this URL never leave the machine."""
-    return _LOOPBACK.fullmatch(base_url) is not None
+    return _LOOPBACK().fullmatch(base_url) is not None
 
 
 def host_of(base_url: str) -> str:
     """The host that a URL leads to, in lower case, with its port where that is not the scheme's own; "" for no URL.
     Two URLs with the same one may be sent the same key."""
-    match = _HOST.match(base_url)
+    match = _HOST().match(base_url)
     if match is None:
         return ""
     scheme, host, port = match[1].lower(), match[2].lower(), match[3]

@@ -4,12 +4,12 @@ Read only where an address is not on this machine; a proxy that cannot be used i
 """
 
 import os
-import re
 from typing import NamedTuple
 
+from codewhale.lib.patterns import lazy
 from codewhale.protocol.errors import ConfigError
 
-_HOST = re.compile(r"[A-Za-z0-9._-]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
+_HOST = lazy(r"[A-Za-z0-9._-]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
 
 
 class ProxyAddress(NamedTuple):
@@ -45,7 +45,7 @@ def _parse(text: str, variable: str) -> ProxyAddress:
         scheme = host = ""
     if scheme.startswith("socks"):
         raise ConfigError(f"{variable} names a SOCKS proxy, which is not supported: name an http:// or https:// proxy")
-    if scheme not in ("http", "https") or not _HOST.fullmatch(host):
+    if scheme not in ("http", "https") or not _HOST().fullmatch(host):
         raise ConfigError(f"{variable} is not the URL of a proxy such as http://proxy.example.com:8080")
     auth = None
     if parts.username is not None:

@@ -2,15 +2,15 @@
 Which file is meant is known only where it is there, so nothing is guessed: a path that leads somewhere stays."""
 
 import os
-import re
 from collections.abc import Iterator
 
 from codewhale.lib.beneath import PathRefused, Root
+from codewhale.lib.patterns import lazy
 
 _LONGEST = 1000
 # What may stand around a path; the group is the path. No file is called like that, but by mistake.
 _DRESSES = tuple(
-    re.compile(pattern, re.S)
+    lazy(f"(?s){pattern}")
     for pattern in (
         r"\s+(.*)|(.*\S)\s+",
         r"(.*\.\w+[\"'`>)]*):\d+(?:[:-]\d+)?|(.+)#L\d+(?:-L?\d+)?",
@@ -24,16 +24,14 @@ _DRESSES = tuple(
 _DIFFS = ("a", "b")
 _CALLED = ("workspace", "repo", "project")
 # Where other machines keep the workspace.
-_ELSEWHERE = re.compile(
-    r"/+(?:(?:workspaces/[^/]+|workspace|repo|project|app|code|testbed|mnt/data|home/[^/]+|root)/+)?(.+)"
-)
+_ELSEWHERE = lazy(r"/+(?:(?:workspaces/[^/]+|workspace|repo|project|app|code|testbed|mnt/data|home/[^/]+|root)/+)?(.+)")
 
 
 def bare(path: str) -> str:
     for _ in range(4):
         before = path
         for dress in _DRESSES:
-            match = dress.fullmatch(path) if len(path) <= _LONGEST else None
+            match = dress().fullmatch(path) if len(path) <= _LONGEST else None
             if match is not None:
                 groups = match.groupdict() or {}
                 path = groups.get("inner") or next(group for group in reversed(match.groups()) if group is not None)
@@ -96,7 +94,7 @@ def _below(root: Root, path: str, called: tuple[str, ...] = ()) -> Iterator[str]
         before, marked, after = path.partition(f"/{name}/")
         if marked and not before.startswith(root.path):
             yield after
-        elsewhere = _ELSEWHERE.fullmatch(path)
+        elsewhere = _ELSEWHERE().fullmatch(path)
         if elsewhere is not None:
             yield elsewhere[1]
             yield path.lstrip("/")

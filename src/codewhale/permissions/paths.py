@@ -9,6 +9,7 @@ from typing import Literal
 
 from msgspec import Struct
 
+from codewhale.lib.patterns import lazy
 from codewhale.process.sandbox.profiles import beneath as within
 from codewhale.protocol.decisions import DecisionRequest, Opinion
 from codewhale.protocol.modes import Authority, Mode
@@ -17,11 +18,11 @@ from codewhale.protocol.protected import AT_START, HOME_FOLDERS, PROTECTED_FILES
 # Of git and the harness itself (never a tool's to write), of shells and editors, and what the model is told by.
 Guard = Literal["", "own", "others", "rules"]
 
-_IGNORED = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u206a-\u206f\ufeff\u00ad]")
+_IGNORED = lazy("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\u206a-\u206f\ufeff\u00ad]")
 _FOLDERS = frozenset(name.casefold() for name in PROTECTED_FOLDERS)
 _FILES = frozenset(name.casefold() for name in PROTECTED_FILES)
 _RULES = frozenset(name.casefold() for name in RULE_FILES)
-_GIT = re.compile(r"\.git|git~[0-9]+")
+_GIT = lazy(r"\.git|git~[0-9]+")
 _OWN = ".codewhale"
 _HOME = frozenset(name.casefold() for name in HOME_FOLDERS)
 
@@ -39,7 +40,7 @@ def guard(path: str, extra: tuple[str, ...] = ()) -> Guard:
     """Who guards a path below the workspace, "" for nobody. Case, trailing dots and blanks, and characters that some
     file systems ignore do not matter; `extra` are further folders of git, below the workspace as well."""
     parts = [_folded(part) for part in path.split("/")]
-    if any(_GIT.fullmatch(part) for part in parts) or _OWN in parts:
+    if any(_GIT().fullmatch(part) for part in parts) or _OWN in parts:
         return "own"
     if any(within(path, folder) for folder in extra):
         return "own"
@@ -71,7 +72,7 @@ def _matcher(pattern: str) -> "_Machine":
 def _folded(part: str) -> str:
     if part.isascii():
         return part.partition(":")[0].rstrip(". ").casefold() if part not in (".", "..") else part
-    return _IGNORED.sub("", part).partition(":")[0].rstrip(". ").casefold()
+    return _IGNORED().sub("", part).partition(":")[0].rstrip(". ").casefold()
 
 
 def matches(pattern: str, path: str) -> bool:

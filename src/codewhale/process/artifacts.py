@@ -3,14 +3,14 @@
 import contextlib
 import hashlib
 import os
-import re
 from collections.abc import Iterable
 
 from codewhale.lib.files import DISK, FULL, FileOps, atomic_write, private_dir, write_all
+from codewhale.lib.patterns import lazy
 from codewhale.protocol.errors import SessionError, StorageFullError
 
-_SHA = re.compile(r"[0-9a-f]{64}")
-_PREFIX = re.compile(r"[0-9a-f]{2,64}")
+_SHA = lazy(r"[0-9a-f]{64}")
+_PREFIX = lazy(r"[0-9a-f]{2,64}")
 
 
 class ArtifactStore:
@@ -86,7 +86,7 @@ class ArtifactStore:
 
     def has(self, sha: str) -> bool:
         """Whether it is there."""
-        return _SHA.fullmatch(sha) is not None and os.path.isfile(self.path(sha))
+        return _SHA().fullmatch(sha) is not None and os.path.isfile(self.path(sha))
 
     def size(self, sha: str) -> int:
         """Its size in bytes. Raises KeyError."""
@@ -97,17 +97,17 @@ class ArtifactStore:
 
     def path(self, sha: str) -> str:
         """Where it is, or would be. Raises KeyError for what is no sha256 in hex."""
-        if not _SHA.fullmatch(sha):
+        if not _SHA().fullmatch(sha):
             raise KeyError(sha)
         return os.path.join(self._folder, sha[:2], sha)
 
     def find(self, prefix: str) -> list[str]:
         """The artifacts whose sha256 begins with `prefix` (two digits or more), sorted."""
-        if not _PREFIX.fullmatch(prefix):
+        if not _PREFIX().fullmatch(prefix):
             return []
         with contextlib.suppress(OSError):
             names = os.listdir(os.path.join(self._folder, prefix[:2]))
-            return sorted(name for name in names if name.startswith(prefix) and _SHA.fullmatch(name))
+            return sorted(name for name in names if name.startswith(prefix) and _SHA().fullmatch(name))
         return []
 
     def remember(self, session: str, call_id: str, sha: str) -> None:

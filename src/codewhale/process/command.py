@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
+from codewhale.lib.patterns import lazy
 from codewhale.process.programs import own_env
 from codewhale.process.sandbox.profiles import ISOLATED
 
@@ -109,9 +110,9 @@ _ALLOWED = frozenset(
     """.split()
 )
 _PLACE = frozenset("PATH HOME USER LOGNAME SHELL LANG TERM TZ TMPDIR".split())
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
+_SECRET_NAME = lazy(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL|AUTH", re.IGNORECASE)
 _PR_SET_DUMPABLE = 4  # prctl(2)
-_SECRET_VALUE = re.compile(r"://[^/\s@]*@")
+_SECRET_VALUE = lazy(r"://[^/\s@]*@")
 _FORCED = {
     "PYTHONIOENCODING": "utf-8",
     "PAGER": "cat",
@@ -150,7 +151,7 @@ def launch_env(launch: Launch) -> dict[str, str]:
 def _may_pass(name: str, value: str) -> bool:
     if name not in _ALLOWED and not name.startswith("LC_"):
         return False
-    return not _SECRET_NAME.search(name) and not _SECRET_VALUE.search(value)
+    return not _SECRET_NAME().search(name) and not _SECRET_VALUE().search(value)
 
 
 @functools.cache

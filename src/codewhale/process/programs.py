@@ -2,13 +2,13 @@
 have put one into; and for each that a tool needs what goes without it and how to install it here."""
 
 import os
-import re
 import stat
 import sys
 from collections.abc import Mapping
 
 from msgspec import Struct
 
+from codewhale.lib.patterns import lazy
 from codewhale.process.sandbox.profiles import beneath, folders_above
 
 # What a program of the harness's choice is given of the environment, beside what leads it to other programs.
@@ -17,7 +17,7 @@ _ALLOWED = frozenset(
 )
 _PLACES = frozenset({"HOME", "TMPDIR", "XDG_CONFIG_HOME"})
 # By these the system's loader finds code for any program that starts.
-_LOADER = re.compile(r"(LD|DYLD|NIX_LD)_[A-Z0-9_]+|NIX_LD|GCONV_PATH|LOCPATH|GLIBC_TUNABLES|MALLOC_[A-Z_]+")
+_LOADER = lazy(r"(LD|DYLD|NIX_LD)_[A-Z0-9_]+|NIX_LD|GCONV_PATH|LOCPATH|GLIBC_TUNABLES|MALLOC_[A-Z_]+")
 _LISTS = frozenset({"LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH", "NIX_LD_LIBRARY_PATH"})
 _SYSTEM = ("/usr", "/bin", "/sbin", "/nix", "/opt", "/snap")
 _ADMIN = 80  # the group that may install programs on a Mac
@@ -52,7 +52,7 @@ def own_env(source: Mapping[str, str], workspace: str) -> dict[str, str]:
 def split_loader(env: Mapping[str, str], workspace: str) -> tuple[dict[str, str], dict[str, str]]:
     """The environment for what starts a held command, and what only the command itself may be given: the variables by
     which the system's loader would take code from anywhere into what stands outside of the sandbox."""
-    moved = {name: value for name, value in env.items() if _LOADER.fullmatch(name)}
+    moved = {name: value for name, value in env.items() if _LOADER().fullmatch(name)}
     if not moved:
         return dict(env), {}
     kept = _trusted_lists(moved, _roots(workspace))

@@ -3,19 +3,19 @@ which git would wait for ever. `workspace.git` runs the program, and is told the
 
 import asyncio
 import os
-import re
 import stat
 import time
 from collections.abc import Awaitable, Iterator
 
 from msgspec import Struct
 
+from codewhale.lib.patterns import lazy
 from codewhale.process.command import Completed
 from codewhale.process.sandbox.gitfiles import entries, named_files, names_back, read_small
 from codewhale.protocol.errors import NextCall, ToolError
 
 _MOST_INCLUDED = 32
-_SHA = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
+_SHA = lazy(r"[0-9a-f]{40}([0-9a-f]{24})?")
 
 
 class Repository(Struct, frozen=True):
@@ -73,13 +73,13 @@ def read_head(repository: Repository) -> str | None:
     text = (data or b"").decode("utf-8", "replace").strip()
     if text.startswith("ref: refs/heads/") and text != "ref: refs/heads/.invalid":
         return text[len("ref: refs/heads/") :]
-    return text if _SHA.fullmatch(text) else None
+    return text if _SHA().fullmatch(text) else None
 
 
 def branch_of(workspace: str) -> str:
     """The branch that is checked out, the start of a commit id when none is, "" outside a repository."""
     head = read_head(repository) if (repository := find_repository(workspace)) is not None else None
-    return (head[:12] if _SHA.fullmatch(head) else head) if head else ""
+    return (head[:12] if _SHA().fullmatch(head) else head) if head else ""
 
 
 def config_files(repository: Repository) -> list[str]:
@@ -151,7 +151,7 @@ def _trusted_owner(gitdir: str, start: str) -> bool:
 # Beside the configuration, what git opens below its own folder with nearly every command, and at the top of the tree.
 _OWN = ("HEAD", "index", "packed-refs", "info/exclude", "info/attributes", "commondir", "gitdir", "shallow")
 _NAMES = (".gitignore", ".gitattributes", ".gitmodules", ".mailmap")
-_VALUE = re.compile(rb"=[ \t]*\"?([^\"\n#;\0]{1,1000})")
+_VALUE = lazy(rb"=[ \t]*\"?([^\"\n#;\0]{1,1000})")
 _SECONDS = 5.0
 _LONG = 2.0  # seconds after which a command may be waiting on what never answers
 
@@ -187,7 +187,7 @@ def _at_once(repository: Repository) -> Iterator[str]:
     yield from (os.path.join(place, name) for place in (repository.gitdir, repository.common) for name in _OWN)
     yield from (os.path.join(repository.root, name) for name in _NAMES)
     for config in configs:  # any value can be the path of a file that git reads
-        for value in _VALUE.findall(read_small(config) or b""):
+        for value in _VALUE().findall(read_small(config) or b""):
             path = os.path.expanduser(os.fsdecode(value.strip()))
             yield from (os.path.join(place, path) for place in (os.path.dirname(config), repository.root))
 

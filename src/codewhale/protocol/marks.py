@@ -1,6 +1,7 @@
 """What begins a call that a model wrote as text: for who holds such text back while it is streamed, and for who reads
 it when it is whole. Separate so that the one need not load the other."""
 
+import functools
 import re
 
 # What a place that begins calls begins with, in any format that ordinary text does not use.
@@ -17,11 +18,10 @@ LABELS = ("", "json", "tool_call", "tool_code", "tool", "tool_calls", "function_
 # What ends or begins a block of ours, a message or a call for some model.
 _BLOCKS = "user_memory|session_relay|instructions|constitution|context_update|web_page|search_results|mcp_result"
 _ROLES = r"system\b|assistant\b|human\b|start_of_turn|end_of_turn|bos>|eos>|s>|think\b|<SYS"
-_LIVE = re.compile(
+_LIVE = (
     rf"[<＜﹤](?=\s*[/|｜／]|\w+[|｜]>|\s*(?:{_BLOCKS}|{_ROLES}))"
     + r"|\[(?=\s*(?:/\s*)?(?:INST|SYSTEM_PROMPT|AVAILABLE_TOOLS|TOOL_\w+|gMASK)\]|e~\[)|\](?=~!?b[\[\]])|"
-    + "|".join(rf"{re.escape(mark[0])}(?={re.escape(mark[1:])})" for mark in MARKS if mark[0] in "<["),
-    re.IGNORECASE,
+    + "|".join(rf"{re.escape(mark[0])}(?={re.escape(mark[1:])})" for mark in MARKS if mark[0] in "<[")
 )
 
 # What the text of an MCP server begins with.
@@ -37,9 +37,14 @@ _FENCE = re.compile(r"[ \t>]*(`{3,}|~{3,})([^`]*)$")
 _FENCE_LABEL = re.compile(r"(`{3,9})([\w-]{0,20})[ \t]{0,9}(\n|$)")
 
 
+@functools.cache
+def _live() -> re.Pattern[str]:
+    return re.compile(_LIVE, re.IGNORECASE)  # in milliseconds, so not before it is used
+
+
 def inert(text: str) -> str:
     """A text in which nothing begins or ends a block of ours, a message or a call: a backslash stands in it."""
-    return _LIVE.sub(lambda mark: mark[0] + "\\", text)
+    return _live().sub(lambda mark: mark[0] + "\\", text)
 
 
 def opens(text: str) -> bool:

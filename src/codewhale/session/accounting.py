@@ -3,13 +3,13 @@
 The fold sums a session's calls by the model that was asked, with why the cache missed what it could have known.
 """
 
-import re
 import time
 from collections.abc import Mapping
 
 import msgspec
 from msgspec import Struct, field
 
+from codewhale.lib.patterns import lazy
 from codewhale.models.dialects.base import Price
 from codewhale.protocol.events import (
     BudgetChanged,
@@ -28,13 +28,13 @@ from codewhale.protocol.stream import Usage
 _MILLION = 1_000_000
 _KEPT = 20
 _COUNTS = ("calls", "input", "output", "reasoning", "hit", "miss", "told", "expected", "unpriced", "estimated")
-_HOURS = re.compile(r"(\d\d):(\d\d)-(\d\d):(\d\d)")
+_HOURS = lazy(r"(\d\d):(\d\d)-(\d\d):(\d\d)")
 
 
 def rate_at(price: Price, at: float) -> float:
     """The share of a price that is asked at a time (seconds since the epoch): 1 at peak hours, and where there are
     none."""
-    hours = _HOURS.findall(price.peak)
+    hours = _HOURS().findall(price.peak)
     if not hours:
         return 1.0
     when = time.gmtime(at)

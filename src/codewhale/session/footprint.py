@@ -8,6 +8,7 @@ from types import MappingProxyType
 from msgspec import Struct
 from msgspec.structs import replace
 
+from codewhale.lib.patterns import lazy
 from codewhale.models.dialects.jsontext import encode
 from codewhale.models.dialects.sizes import PICTURES
 from codewhale.protocol.memory import ContextPart, LayerRow
@@ -49,7 +50,7 @@ _SECTIONS: Mapping[str, str] = MappingProxyType(
 )  # fmt: skip
 _TAGS = "user_memory|constitution|rule|instructions|codemap|skills?"
 # A heading, and then blocks, which nothing in them can close, and lines of our own, up to an empty one.
-_SECTION = re.compile(
+_SECTION = lazy(
     rf"(?:\A|(?<=\n\n))(?P<head>{'|'.join(map(re.escape, _SECTIONS))})(?=\n)"
     rf"(?:\n<(?P<tag>{_TAGS})\b.*?</(?P=tag)>|\n(?!\n|<(?:{_TAGS})\b)[^\n]*)*",
     re.DOTALL,
@@ -81,7 +82,7 @@ def written(text: str) -> int:
 def head_sizes(system: str, tools_json: str) -> dict[str, int]:
     """The bytes of a head by what they are."""
     sizes = Counter({TOOLS: len(tools_json.encode()) if tools_json != "[]" else 0})
-    for section in _SECTION.finditer(system):
+    for section in _SECTION().finditer(system):
         sizes[_SECTIONS[section["head"]]] += written(section[0])
     sizes[SYSTEM] = written(system) - sum(sizes[name] for name in set(_SECTIONS.values()))
     return dict(sizes)

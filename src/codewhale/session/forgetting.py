@@ -8,7 +8,7 @@ import msgspec
 
 from codewhale.protocol.events import Event, TextForgotten, UnknownEvent
 from codewhale.protocol.marks import inert
-from codewhale.session.records import EVENT_DECODER
+from codewhale.session.records import event_decoder
 
 REMOVED = "[removed from memory by the user]"
 _SHORTEST = 12  # characters; shorter ones are removed where they stand as an item of a list alone
@@ -32,7 +32,7 @@ def forget(events: Iterable[Event]) -> Iterator[Event]:
             continue
         encoded = msgspec.json.encode(event).decode()
         clean = pattern.sub(REMOVED, encoded)
-        yield event if clean == encoded else EVENT_DECODER.decode(clean)
+        yield event if clean == encoded else event_decoder().decode(clean)
 
 
 def holder(texts: Iterable[str]) -> Callable[[str], bool]:

@@ -3,15 +3,16 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 
+from codewhale.lib.patterns import lazy
 from codewhale.lib.text import one_line
 from codewhale.protocol.events import Event, ListChanged, MessageAdded, TurnFinished, TurnStarted
 from codewhale.session.lists import ListItem, Lists
 from codewhale.session.session import Session
 
 MOST_STEPS, STEP_LIMIT = 100, 1_000
-_NUMBERED = re.compile(r"^ {0,3}\d{1,3}[.)][ \t]+(\S.*)$", re.MULTILINE)
-_BULLET = re.compile(r"^ {0,3}[-*][ \t]+(\S.*)$", re.MULTILINE)
-_PLAN = re.compile(r"\bplan\b|计划|方案", re.IGNORECASE)
+_NUMBERED = lazy(r"^ {0,3}\d{1,3}[.)][ \t]+(\S.*)$", re.MULTILINE)
+_BULLET = lazy(r"^ {0,3}[-*][ \t]+(\S.*)$", re.MULTILINE)
+_PLAN = lazy(r"\bplan\b|计划|方案", re.IGNORECASE)
 
 
 class SessionPlans:
@@ -65,7 +66,7 @@ def open_steps(items: Iterable[Mapping[str, object]]) -> tuple[str, ...]:
 
 def written_steps(text: str) -> tuple[str, ...]:
     """The numbered lines of a text, or its bullets where it calls itself a plan; none for less than two."""
-    steps = _NUMBERED.findall(text)
-    if len(steps) < 2 and _PLAN.search(text):
-        steps = _BULLET.findall(text)
+    steps = _NUMBERED().findall(text)
+    if len(steps) < 2 and _PLAN().search(text):
+        steps = _BULLET().findall(text)
     return tuple(one_line(step, STEP_LIMIT) for step in steps[:MOST_STEPS]) if len(steps) > 1 else ()

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codewhale.lib.patterns import lazy
 from codewhale.lib.text import one_line, sanitise
 from codewhale.protocol.modes import Mode
 from codewhale.protocol.skills import Guided
@@ -21,14 +22,14 @@ INSTRUCTION_NAMES = ("AGENTS.md", "CLAUDE.md")
 RULES = "# Rules\n"  # how the rules that always apply begin
 NOTES = "# The user's notes\n"  # how the person's own facts begin
 SKILL_LIMIT = 32_768  # characters of one skill
-_CLOSING = re.compile(
+_CLOSING = lazy(
     r"<(?=\s*/\s*(?:instructions|context|skills?|rules?|constitution|codemap|context_update)|\s*(?:/\s*)?user_memory)",
     re.IGNORECASE,
 )
-_NOTES = re.compile(re.escape(NOTES) + r".*?</user_memory>\n*", re.DOTALL)
-_VERSION = re.compile(r'<user_memory version="(\w+)">')
+_NOTES = lazy(re.escape(NOTES) + r".*?</user_memory>\n*", re.DOTALL)
+_VERSION = lazy(r'<user_memory version="(\w+)">')
 # A part of the text for arrays that hold some tools and lack others.
-_FOR = re.compile(r"\{(?P<when>[a-z_0-9|+!]+):(?P<text>[^{}]*)\}")
+_FOR = lazy(r"\{(?P<when>[a-z_0-9|+!]+):(?P<text>[^{}]*)\}")
 # How a skill became active, by who did it.
 _BY = {
     "person": "The user activated this skill for {until}.",
@@ -64,19 +65,19 @@ def system_text(
     """The system text for an array of these tools, which names no other, with the person's notes, the map of the code,
     the listed skills, the rules that always apply and the instruction chain behind it."""
     base = (_PROMPTS / "system.md").read_text(encoding="utf-8").strip()
-    base = _FOR.sub(lambda found: found["text"] if _holds(found["when"], tools) else "", base)
+    base = _FOR().sub(lambda found: found["text"] if _holds(found["when"], tools) else "", base)
     parts = (base, notes, _codemap_text(codemap), skills_text(skills), rules, instruction_text(instructions))
     return "\n\n".join(part for part in parts if part)
 
 
 def with_notes(system: str, notes: str) -> str:
     """A system text with these notes of the person in place of those that it has."""
-    return _NOTES.sub(lambda _: f"{notes}\n\n" if notes else "", system, count=1)
+    return _NOTES().sub(lambda _: f"{notes}\n\n" if notes else "", system, count=1)
 
 
 def notes_version(text: str) -> str:
     """What tells one state of the person's notes from another; "" where a text has none."""
-    found = _VERSION.search(text)
+    found = _VERSION().search(text)
     return "" if found is None else found[1]
 
 
@@ -176,7 +177,7 @@ def context_text(kind_values: Iterable[tuple[str, str]]) -> str:
 
 def contained(text: str) -> str:
     """Text that can neither close the block it stands in nor pass for the person's notes."""
-    return _CLOSING.sub(r"<\\", text.strip())
+    return _CLOSING().sub(r"<\\", text.strip())
 
 
 def _attribute(name: str) -> str:

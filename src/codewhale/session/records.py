@@ -4,7 +4,7 @@ A record is one line of UTF-8, `{"crc":"8 hex","v":1,"seq":N,"session":"..","at"
 covers everything after its own member. Characters at which text tools break lines are escaped.
 """
 
-import re
+import functools
 from array import array
 from bisect import bisect_left
 from collections.abc import Iterator
@@ -16,6 +16,7 @@ import msgspec
 from msgspec import Raw, Struct
 
 from codewhale.lib import jsontext
+from codewhale.lib.patterns import lazy
 from codewhale.protocol.errors import SessionError
 from codewhale.protocol.events import LOG_VERSION, Envelope, Event, KnownEvent, UnknownEvent
 
@@ -24,7 +25,7 @@ _BODY = len(_PREFIX) + 8 + 2  # where the bytes under the crc begin
 _TYPE = b'{"type":"'
 _SEQ = b'"v":%d,"seq":' % LOG_VERSION
 # A record's beginning that no nested object can be: those stand after a colon, a comma or a bracket.
-_RESTART = re.compile(rb'(?<![:,\[])\{"crc":"[0-9a-f]{8}","v":')
+_RESTART = lazy(rb'(?<![:,\[])\{"crc":"[0-9a-f]{8}","v":')
 _BREAKS = ((b"\xc2\x85", b"\\u0085"), (b"\xe2\x80\xa8", b"\\u2028"), (b"\xe2\x80\xa9", b"\\u2029"))
 
 
@@ -62,10 +63,19 @@ class _Tag(Struct):
 
 
 _HEAD = msgspec.json.Decoder(_Head)
-_KNOWN = msgspec.json.Decoder(_Known)
 _RECORD = msgspec.json.Decoder(Record)
 _TAG = msgspec.json.Decoder(_Tag)
-EVENT_DECODER = msgspec.json.Decoder(KnownEvent)  # milliseconds to make, so there is one
+
+
+@functools.cache
+def event_decoder() -> msgspec.json.Decoder[KnownEvent]:
+    """What reads events. It takes milliseconds to make, so there is one, and none until something is read."""
+    return msgspec.json.Decoder(KnownEvent)
+
+
+@functools.cache
+def _known_decoder() -> msgspec.json.Decoder[_Known]:
+    return msgspec.json.Decoder(_Known)
 
 
 class NewerFormatError(SessionError):
@@ -96,7 +106,7 @@ def event_json(event: Event) -> tuple[bytes, Event]:
         data = msgspec.json.encode(event)
     except ValueError:  # a lone surrogate, an endless number
         data = jsontext.encode(event)
-        event = EVENT_DECODER.decode(data)
+        event = event_decoder().decode(data)
     if not data.isascii():
         for char, escape in _BREAKS:
             data = data.replace(char, escape)
@@ -115,7 +125,7 @@ def frame(seq: int, session: str, at: str, event: bytes) -> bytes:
 def decode(line: bytes) -> Envelope:
     """The envelope of a checked record; an event this version does not know is kept as its bytes."""
     try:
-        known = _KNOWN.decode(line)
+        known = _known_decoder().decode(line)
     except msgspec.ValidationError:
         record = _RECORD.decode(line)
         return Envelope(record.seq, record.session, record.at, UnknownEvent(record.type, record.event.copy()))
@@ -129,7 +139,7 @@ def decode_record(line: bytes) -> Record:
 
 def decode_event(raw: Raw) -> KnownEvent:
     """The event in `raw`. Raises msgspec.ValidationError for one this version does not know."""
-    event: KnownEvent = EVENT_DECODER.decode(raw)
+    event: KnownEvent = event_decoder().decode(raw)
     return event
 
 
@@ -243,7 +253,7 @@ def _salvage(index: Index, line: bytes, position: int) -> int:
     if position == 0 and not line.startswith(_PREFIX):
         _foreign_seq(line)
     last = position
-    marks = [match.start() for match in _RESTART.finditer(line)]
+    marks = [match.start() for match in _RESTART().finditer(line)]
     for start, stop in pairwise([*marks, len(line)]):
         end = stop
         for _ in range(2):

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from codewhale.lib.jsontext import encode
+from codewhale.lib.patterns import lazy
 from codewhale.lib.text import scrub_surrogates
 from codewhale.protocol.events import (
     CallFinished,
@@ -27,11 +28,11 @@ from codewhale.protocol.events import (
     TurnFinished,
     UnknownEvent,
 )
-from codewhale.session.records import EVENT_DECODER
+from codewhale.session.records import event_decoder
 from codewhale.session.remains import Remains
 from codewhale.session.secretshapes import Shapes, is_key
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
+_SECRET_NAME = lazy(r"KEY|TOKEN|SECRET|PASSWORD|PASSWD|CREDENTIAL", re.IGNORECASE)
 _MIN_LENGTH = 8
 _NESTING = 5
 # What programs, files and services say. A key that the person or the model itself writes is what they work with.
@@ -92,7 +93,7 @@ class Redactor:
         if clean == encoded:
             return event
         try:
-            decoded: Event = EVENT_DECODER.decode(clean)
+            decoded: Event = event_decoder().decode(clean)
         except msgspec.DecodeError:
             return self._one_by_one(encoded, outside)
         return decoded
@@ -100,11 +101,11 @@ class Redactor:
     def _one_by_one(self, encoded: str, outside: bool) -> Event:
         """The event with every value replaced but one that is also a word of its form (`assistant`, a field)."""
         encoded = self._hide(encoded) if outside else encoded
-        event: Event = EVENT_DECODER.decode(encoded)
+        event: Event = event_decoder().decode(encoded)
         for value, shown in self._json.items():
             with contextlib.suppress(msgspec.DecodeError):
                 clean = encoded.replace(value, shown)
-                event, encoded = EVENT_DECODER.decode(clean), clean
+                event, encoded = event_decoder().decode(clean), clean
         return event
 
 
@@ -131,7 +132,7 @@ class Redactors:
 def _is_secret(name: str, value: str) -> bool:
     if len(value) < _MIN_LENGTH or value.startswith("/"):
         return False
-    return _SECRET_NAME.search(name) is not None or is_key(value)
+    return _SECRET_NAME().search(name) is not None or is_key(value)
 
 
 def _inside_json(value: str) -> str:

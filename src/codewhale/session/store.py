@@ -6,7 +6,6 @@ Each is a directory `sessions/<id>` with its log, its lock and the cache of its 
 import contextlib
 import hashlib
 import os
-import re
 import shutil
 from collections.abc import Callable, Iterable, Iterator
 from typing import NoReturn
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 from codewhale.lib import failpoints, ids
 from codewhale.lib.clock import Clock, rfc3339
 from codewhale.lib.files import DISK, FULL, FileOps, private_dir, write_all
+from codewhale.lib.patterns import lazy
 from codewhale.protocol.errors import SessionError, StorageFullError
 from codewhale.protocol.events import Envelope, SessionOpened
 from codewhale.protocol.views import SessionSummary
@@ -27,7 +27,7 @@ from codewhale.session.sweep import sweep
 
 # What waits is sent once, and children belong to one session.
 _NOT_FORKED = frozenset(("session_opened", "queue_kept", "child_opened", "child_closed", "child_released"))
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
+_ID = lazy(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 
 
 class AmbiguousSessionError(SessionError):
@@ -208,7 +208,7 @@ class SessionStore:
     def _ids(self) -> list[str]:
         """Sessions that have a log: a process that died while making one leaves a directory without."""
         with contextlib.suppress(FileNotFoundError):
-            names = [name for name in os.listdir(self._root) if _ID.fullmatch(name)]
+            names = [name for name in os.listdir(self._root) if _ID().fullmatch(name)]
             return [name for name in names if os.path.exists(os.path.join(self._root, name, LOG_FILE))]
         return []
 
@@ -216,7 +216,7 @@ class SessionStore:
 
     def _existing(self, session: str) -> str:
         folder = os.path.join(self._root, session)
-        if not _ID.fullmatch(session) or not os.path.exists(os.path.join(folder, LOG_FILE)):
+        if not _ID().fullmatch(session) or not os.path.exists(os.path.join(folder, LOG_FILE)):
             raise SessionError(f"there is no session {session!r} in {self._root}")
         return folder
 

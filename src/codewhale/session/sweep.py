@@ -2,18 +2,18 @@
 
 import contextlib
 import os
-import re
 import shutil
 import time
 from collections.abc import Iterator
 
 from codewhale.lib.files import DISK
+from codewhale.lib.patterns import lazy
 from codewhale.session.log import LOG_FILE
 
 DAY = 86_400.0
 PATIENCE = 0.2
 MARK = ".swept"
-_HALF_MADE = re.compile(r"\..*\.[0-9a-f]{16}\.tmp|log\.jsonl\.new")
+_HALF_MADE = lazy(r"\..*\.[0-9a-f]{16}\.tmp|log\.jsonl\.new")
 _REMOVED = ".removed-"
 
 
@@ -61,7 +61,7 @@ def _tidy(folder: os.DirEntry[str], before: float, *, sessions: bool) -> int:
     with os.scandir(folder.path) as entries:
         for entry in entries:
             names.add(entry.name)
-            if _HALF_MADE.fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mtime < before:
+            if _HALF_MADE().fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mtime < before:
                 os.unlink(entry.path)
                 removed += 1
     unnamed = folder.name.startswith(_REMOVED) or LOG_FILE not in names

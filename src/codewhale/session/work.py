@@ -1,13 +1,13 @@
 """What the files of the workspace have been through, by a session's log: how often they were changed, and which
 commands have succeeded since the last change."""
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from codewhale.lib.patterns import lazy
 from codewhale.lib.text import counted, one_line, sanitise
 from codewhale.protocol import events
 from codewhale.protocol.blocks import TerminalBlock
@@ -15,7 +15,7 @@ from codewhale.protocol.events import Event, Passed
 
 RUN_TESTS = "run_tests"
 _LINES = ("exec_shell", "task_gate_run", RUN_TESTS)
-_CHECK = re.compile(r"(?i)\b(py)?tests?\b|\b(check|lint|build|verify|vet|tsc|clippy|mypy|ruff|unittest|tox|nox)\b")
+_CHECK = lazy(r"(?i)\b(py)?tests?\b|\b(check|lint|build|verify|vet|tsc|clippy|mypy|ruff|unittest|tox|nox)\b")
 _MOST_CHECKS = 8
 _TAIL, _TAIL_LINES = 900, 12
 
@@ -82,7 +82,7 @@ def checks_run(log: Iterable[Event]) -> list[str]:
     work, last = WorkState(), dict[str, tuple[str, int]]()
 
     def end(command: str, how: str) -> None:
-        if _CHECK.search(command):
+        if _CHECK().search(command):
             last.pop(command, None)
             last[command] = (how, work.changes)
 

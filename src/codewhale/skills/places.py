@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from codewhale.lib.patterns import lazy
 from codewhale.permissions.skill_folders import FILES
 from codewhale.skills.rule_folders import rule_paths, upwards
 
@@ -17,7 +18,7 @@ _WORKSPACE = {
 _HOME = {".agents/skills": "user-agents", ".claude/skills": "user-claude"}
 _OTHERS = {".codex/skills": "codex", ".kimi/skills": "kimi"}
 _DEPTH, _FOLDERS = 8, 2_000
-_SPACE = re.compile(r"[^\W_][\w-]{0,63}")
+_SPACE = lazy(r"[^\W_][\w-]{0,63}")
 
 
 class SkillFolder(Struct, frozen=True):
@@ -137,4 +138,4 @@ def _files(place: SkillFolder, seen: set[str], problems: list[str]) -> Iterator[
 def _space(place: SkillFolder, beneath: str) -> str:
     """The namespace of a skill: that of its place, or the folder which stands between the two."""
     between, _, rest = beneath.partition("/")
-    return between if rest and _SPACE.fullmatch(between) else place.space
+    return between if rest and _SPACE().fullmatch(between) else place.space

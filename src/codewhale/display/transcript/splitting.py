@@ -1,16 +1,16 @@
 """A markdown text that grows, cut into pieces that can each be drawn for itself: prose up to a blank line, and fenced
 code. What is cut depends on the text alone, never on how it arrived."""
 
-import re
-
 from msgspec import Struct, structs
+
+from codewhale.lib.patterns import lazy
 
 # A piece is cut where it has so many characters, at the next list item from half of it on; code also at so many lines.
 MOST_CHARS = 4_096
 MOST_CODE_LINES = 100
 _NEAR = 200
-_FENCE = re.compile(r"( {0,3}(?:[-*+]|\d{1,9}[.)])(?= ))?( *)(`{3,}|~{3,})([^`\n]*)$")
-_ITEM = re.compile(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?: |$)")
+_FENCE = lazy(r"( {0,3}(?:[-*+]|\d{1,9}[.)])(?= ))?( *)(`{3,}|~{3,})([^`\n]*)$")
+_ITEM = lazy(r" {0,3}(?:[-*+]|\d{1,9}[.)])(?: |$)")
 
 
 class Fence(Struct, frozen=True, gc=False):
@@ -119,12 +119,12 @@ class Splitter:
             self._flush()
 
     def _prose_line(self, line: str, inside: bool) -> None:
-        fence = None if inside else _FENCE.match(line)
+        fence = None if inside else _FENCE().match(line)
         if fence is not None and (len(fence[2]) <= 3 or fence[1] or self._listed):
             item = fence[1] or ""
             self._open_fence(item, Fence(fence[3], len(item + fence[2]), fence[4].strip()))
             return
-        item = not inside and _ITEM.match(line) is not None
+        item = not inside and _ITEM().match(line) is not None
         if self._blank and self._lines and line[:2].isspace():
             self._lines += [""] * self._blank
         elif self._blank or (item and self._size > MOST_CHARS // 2):

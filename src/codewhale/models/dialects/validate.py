@@ -2,7 +2,6 @@
 is not sent. Each message is read once, when it first goes out.
 """
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 from typing import Any
@@ -10,11 +9,12 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from codewhale.lib.patterns import lazy
 from codewhale.lib.text import one_line
 from codewhale.models.dialects.base import Buffer, Fact
 from codewhale.models.dialects.jsontext import decode
 
-_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_NAME = lazy(r"[A-Za-z0-9_-]{1,64}")
 _DAMAGED = "This conversation cannot continue as stored: start a new session; this one stays readable"
 _RENAME = "Give the tool a name of up to 64 letters, digits, _ and -"
 _SWITCH = "Switch to a model that needs no reasoning back, or set the provider's fact replays_reasoning = false"
@@ -163,7 +163,7 @@ class Validator:
     def _call(self, call_id: str, name: str, arguments: Any) -> None:
         if not call_id or call_id in self._used:
             raise _Fault(f"has a call {call_id!r}: " + ("a second one of that id" if call_id else "no id"), _DAMAGED)
-        if not _NAME.fullmatch(name):
+        if not _NAME().fullmatch(name):
             raise _Fault(f"calls {name!r}, which is no name that providers take", _RENAME)
         try:
             msgspec.json.decode(arguments, type=dict)

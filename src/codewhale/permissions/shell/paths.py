@@ -12,6 +12,7 @@ from typing import NoReturn
 
 from msgspec import Struct
 
+from codewhale.lib.patterns import lazy
 from codewhale.permissions.shell.words import GLOB, UNKNOWN
 from codewhale.process.sandbox.gitfiles import read_small
 from codewhale.process.sandbox.profiles import beneath
@@ -20,7 +21,7 @@ from codewhale.process.sandbox.profiles import beneath
 MOST_NAMES = 500
 MOST_ENTRIES = 40_000
 _MOST_SETTINGS = 65_536
-_ODD = re.compile(r"[\s'\"\\]|^[-@]")
+_ODD = lazy(r"[\s'\"\\]|^[-@]")
 
 
 @functools.lru_cache(maxsize=1024)
@@ -96,7 +97,7 @@ def trouble_below(
             folder_there = entry.is_dir(follow_symlinks=False)
             if not folder_there and not wanted.match(entry.name):
                 continue
-            if names and _ODD.search(entry.name):
+            if names and _ODD().search(entry.name):
                 return f"{entry.name!r} is an unusual file name"
             if names and not folder_there and avoided(entry.path):
                 return f"{entry.name} may hold a secret"
@@ -118,10 +119,10 @@ def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
         return
 
 
-_ENV = re.compile(r"\.env(?:rc|\..+)?|.+\.env")
+_ENV = lazy(r"\.env(?:rc|\..+)?|.+\.env")
 # Samples are meant to be read, and public halves to be public.
-_HARMLESS = re.compile(r".*(?:[._-](?:example|sample|template|dist|defaults?|schema)|\.pub|\.md)(?:\.[a-z]+)?")
-_NAMES = re.compile(
+_HARMLESS = lazy(r".*(?:[._-](?:example|sample|template|dist|defaults?|schema)|\.pub|\.md)(?:\.[a-z]+)?")
+_NAMES = lazy(
     r"id_(?:rsa|dsa|ecdsa|ed25519)(?:_sk)?(?:[._-].*)?|.*\.(?:pem|key|p12|pfx|pkcs12|p8|jks|keystore|kdbx?|ppk|ovpn|asc|gpg|age)"
     r"|\.netrc|_netrc|\.pgpass|\.my\.cnf|\.npmrc|\.yarnrc\.yml|\.pypirc|\.git-credentials|\.htpasswd|\.dockercfg|\.s3cfg"
     r"|\.boto|\.vault-token|\.terraformrc|credentials\.tfrc\.json|.*\.tfvars(?:\.json)?|.*\.tfstate(?:\.backup)?"
@@ -131,7 +132,7 @@ _NAMES = re.compile(
 )
 # Folders of which every file counts, and files that count in a certain folder alone.
 _FOLDERS = frozenset({".ssh", ".gnupg", ".aws", ".azure", ".password-store", "gcloud", "keyrings"})
-_PLACES = re.compile(
+_PLACES = lazy(
     r"(?:.*/)?(?:\.kube/config|\.docker/config\.json|\.cargo/credentials(?:\.toml)?|\.gem/credentials"
     r"|\.config/(?:gh|glab-cli|hub|rclone|op)(?:/.*)?|\.m2/settings(?:-security)?\.xml|\.gradle/gradle\.properties"
     r"|\.codewhale/(?:secrets/.*|trust\.json)|proc/[^/]+/(?:environ|mem|cmdline)"
@@ -144,25 +145,25 @@ def secret_file(path: str) -> str:
     of any case."""
     plain = path.replace("\\", "/").casefold().rstrip("/")
     name = plain.rpartition("/")[2]
-    if _PLACES.fullmatch(plain):
+    if _PLACES().fullmatch(plain):
         return f"{path} keeps credentials"
-    if _HARMLESS.fullmatch(name):
+    if _HARMLESS().fullmatch(name):
         return ""
-    if _ENV.fullmatch(name):
+    if _ENV().fullmatch(name):
         return f"{name} usually contains passwords or keys"
-    if _NAMES.fullmatch(name):
+    if _NAMES().fullmatch(name):
         return f"{name} has the name of a file with keys or passwords"
     folder = next((part for part in plain.split("/")[:-1] if part in _FOLDERS), "")
     return f"{folder}/ keeps credentials" if folder else ""
 
 
 # What every program may read anyway and no credential stands in.
-_OPEN = re.compile(
+_OPEN = lazy(
     r"/dev/(?:stdin|fd/\d{1,3})|/(?:usr/(?:bin|sbin|include|lib\w*|share|src)|bin|sbin|lib(?:32|64)?)(?:/.*)?|/usr|/dev/null"
     r"|/etc/(?:os-release|debian_version|lsb-release|timezone)|/proc/(?:cpuinfo|meminfo|version|loadavg|uptime)"
 )
 # Secrets beside those that are so by their names: places, histories, and what tells who may come in.
-_SECRET = re.compile(
+_SECRET = lazy(
     r"(?:.*/)?(?:\.[a-z_]*history|\.lesshst|\.viminfo|\.gitconfig|authorized_keys|known_hosts|environ|login data"
     r"|cookies(?:\.sqlite)?|auth\.json|hosts\.yml|tokens?(?:\.json)?|master\.passwd|wallet\.dat|credentials?|\.mozilla)"
     r"|(?:.*/)?(?:\.git/(?:config|credentials)|\.codewhale|keychains?|\.kube|\.docker)(?:/.*)?"
@@ -176,28 +177,28 @@ _CHOOSERS = (
     ".python-version", ".ruby-version", ".java-version", ".cargo/config.toml", ".cargo/config", ".npmrc",
     "go.work", "package.json",
 )  # fmt: skip
-_OWN_PATH = re.compile(rb"path|(?<![\w*^])[./]+/|prefix|node-options|\[build\]|packageManager|toolchain\s*=\s*\"?/")
+_OWN_PATH = lazy(rb"path|(?<![\w*^])[./]+/|prefix|node-options|\[build\]|packageManager|toolchain\s*=\s*\"?/")
 _SETTINGS = ("pytest.ini", ".pytest.ini", "tox.ini", "setup.cfg", "pyproject.toml", "pytest.toml")
-_LOADS = re.compile(rb"addopts|testpaths|pythonpath|plugins")
+_LOADS = lazy(rb"addopts|testpaths|pythonpath|plugins")
 # What may be a folder of secrets, told by its own name.
-_FOLDER = re.compile(r"(?:^|/)(?:\.[^/]+|gcloud|keyrings|gh|glab-cli|hub|rclone|op)/*$")
-_GUARDED = re.compile(
+_FOLDER = lazy(r"(?:^|/)(?:\.[^/]+|gcloud|keyrings|gh|glab-cli|hub|rclone|op)/*$")
+_GUARDED = lazy(
     r"/(?:\.git/(?:config(?:\.worktree)?|hooks|info/attributes|commondir)|\.gitmodules|\.codewhale|\.claude|\.codex|\.cursor"
     r"|\.gemini|\.mcp\.json|\.ripgreprc|\.vscode/(?:tasks|settings|mcp)\.json|\.husky|\.githooks)(?:/|$)|/\.git$",
     re.I,
 )
-_HOME_GUARDED = re.compile(
+_HOME_GUARDED = lazy(
     r"/\.(?:ssh|gnupg|bash\w*|profile|zsh\w*|zprofile|zlogin|inputrc|gitconfig|npmrc|pypirc|netrc|pam_environment"
     r"|xprofile|xinitrc|xsession\w*|vimrc|aws|kube|docker|config/(?:git|autostart|systemd|fish|environment\.d|gh)"
     r"|local/share/systemd|local/bin|cargo/config\w*)(?:[/.]|$)",
     re.I,
 )
-_SYSTEM = re.compile(
+_SYSTEM = lazy(
     r"/(?:etc|usr(?!/local/.)|bin|sbin|lib\w*|boot|dev|proc|sys|var/(?:lib|spool)|System|Library|Applications)(?:/|$)"
 )
-_PLAIN_DEVICES = re.compile(r"/dev/(?:null|zero|full|std(?:out|err|in)|tty|u?random|fd/\d+|shm(?:/.*)?)$")
+_PLAIN_DEVICES = lazy(r"/dev/(?:null|zero|full|std(?:out|err|in)|tty|u?random|fd/\d+|shm(?:/.*)?)$")
 # A last component that stands for everything in its folder.
-_EVERYTHING = re.compile(r"(?:^|(?<=/))(?:\.?\*+|\.\[!?\.\]\*|\.\?\?\*|\.)(?:/?\*+)*/*$")
+_EVERYTHING = lazy(r"(?:^|(?<=/))(?:\.?\*+|\.\[!?\.\]\*|\.\?\?\*|\.)(?:/?\*+)*/*$")
 
 
 class AskedError(Exception):
@@ -244,14 +245,14 @@ class ShellPaths(Struct, frozen=True):
             ask("shell.expansion", "it names a path that is only known when it runs")
         if secret(self.below(path)):
             ask("shell.secret-read", f"{text} may hold a secret")
-        if _OPEN.fullmatch(path):
+        if _OPEN().fullmatch(path):
             return
         real = real_path(posixpath.join(folder, text))
         if self.folders and not self.inside(path) and any(beneath(real, one) for one in self.folders):
             return
         if not self.inside(path):
             ask("shell.outside", f"{text} is outside the workspace")
-        if real == path or _OPEN.fullmatch(real):
+        if real == path or _OPEN().fullmatch(real):
             return
         top = real_path(self.workspace)
         if not beneath(real, top):
@@ -282,7 +283,7 @@ class ShellPaths(Struct, frozen=True):
         """The file that names a program of the project for one of the machine's."""
         while self.inside(folder):
             for name in _CHOOSERS:
-                if _OWN_PATH.search(read_small(posixpath.join(folder, name), _MOST_SETTINGS) or b""):
+                if _OWN_PATH().search(read_small(posixpath.join(folder, name), _MOST_SETTINGS) or b""):
                     return name
             if folder == self.workspace:
                 break
@@ -299,7 +300,7 @@ class ShellPaths(Struct, frozen=True):
         """The file from which a test runner would load code or options."""
         for name in _SETTINGS:
             text = read_small(posixpath.join(folder, name), _MOST_SETTINGS) or b""
-            if b"pytest" in text and _LOADS.search(text):
+            if b"pytest" in text and _LOADS().search(text):
                 return name
         names = [*(expand("conftest.py*", folder) or ["*"]), *(expand("*/conftest.py", folder) or ["*"])]
         return next((name for name in names if "*" not in name or len(name) == 1), "")
@@ -307,21 +308,21 @@ class ShellPaths(Struct, frozen=True):
     def guarded(self, text: str, folder: str) -> bool:
         """Whether writing there would change what starts by itself, what is trusted, or who may come in."""
         path = self.absolute(text, folder) or "/" + text.replace(UNKNOWN, "").lstrip("/")
-        if _GUARDED.search(self.below(path)):
+        if _GUARDED().search(self.below(path)):
             return True
         at_home = self.home and path.startswith(self.home + "/") and not self.inside(path)
-        return bool(at_home and _HOME_GUARDED.match(path[len(self.home) :]))
+        return bool(at_home and _HOME_GUARDED().match(path[len(self.home) :]))
 
     def system(self, text: str, folder: str) -> bool:
         path = self.absolute(text, folder)
-        if not path or _PLAIN_DEVICES.match(path) or (self.inside(path) and self.workspace != "/"):
+        if not path or _PLAIN_DEVICES().match(path) or (self.inside(path) and self.workspace != "/"):
             return False
-        return path == "/" or bool(_SYSTEM.match(path))
+        return path == "/" or bool(_SYSTEM().match(path))
 
     def root(self, text: str, folder: str) -> str:
         """What whole is lost when everything at `text` is: the system, the home or the workspace; "" for less. A
         pattern for all of a folder's content stands for the folder."""
-        base = _EVERYTHING.sub("", text)
+        base = _EVERYTHING().sub("", text)
         if UNKNOWN in base:
             return "everything at the root" if re.fullmatch(r"\0+/+", base) else ""
         path = self.absolute(base or ".", folder)
@@ -341,9 +342,9 @@ class ShellPaths(Struct, frozen=True):
 @functools.lru_cache(maxsize=4096)
 def secret(path: str) -> bool:
     """Whether a path looks like one that holds credentials, or tells how to come by them."""
-    if _SECRET.fullmatch(path) or secret_file(path):
+    if _SECRET().fullmatch(path) or secret_file(path):
         return True
-    return bool(_FOLDER.search(path)) and bool(secret_file(path.rstrip("/") + "/_"))
+    return bool(_FOLDER().search(path)) and bool(secret_file(path.rstrip("/") + "/_"))
 
 
 @functools.lru_cache(maxsize=4096)

@@ -11,10 +11,11 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 
 from codewhale.lib.bounded import read_regular
+from codewhale.lib.patterns import lazy
 from codewhale.process.sandbox.profiles import beneath
 
-_HEADER = re.compile(r"\[\s*([-.a-zA-Z0-9]+)\s*(?:\"((?:[^\"\\\n]|\\[^\n])*)\")?\s*\]")
-_NAME = re.compile(r"([a-zA-Z][-a-zA-Z0-9]*)[ \t]*")
+_HEADER = lazy(r"\[\s*([-.a-zA-Z0-9]+)\s*(?:\"((?:[^\"\\\n]|\\[^\n])*)\")?\s*\]")
+_NAME = lazy(r"([a-zA-Z][-a-zA-Z0-9]*)[ \t]*")
 _ESCAPES = {"n": "\n", "t": "\t", "b": "\b", '"': '"', "\\": "\\"}
 MOST_ENTRIES = 20_000
 # Settings that choose no program, no file and no other place, whatever their value.
@@ -39,9 +40,9 @@ _PLAIN = r"""core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignor
     |transfer\.[a-z]+|clone\.[a-z]+|checkout\.(defaultremote|guess|workers)|stash\.[a-z]+|http\.postbuffer
     """.replace("\n", "").replace(" ", "")
 # An address, unless it names a program to speak through: `ext::sh -c x`, `fd::3`, `--upload-pack=x`.
-_ADDRESS = re.compile(r"(remote\..*\.(push)?url|submodule\..*\.url)", re.DOTALL)
-_HELPER = re.compile(r"\s*-|[a-z0-9.+-]+::", re.IGNORECASE)
-_UPDATE = re.compile(r"submodule\..*\.update", re.DOTALL)
+_ADDRESS = lazy(r"(remote\..*\.(push)?url|submodule\..*\.url)", re.DOTALL)
+_HELPER = lazy(r"\s*-|[a-z0-9.+-]+::", re.IGNORECASE)
+_UPDATE = lazy(r"submodule\..*\.update", re.DOTALL)
 
 
 def entries(data: bytes) -> "list[tuple[str, str]]":
@@ -57,12 +58,12 @@ def entries(data: bytes) -> "list[tuple[str, str]]":
         elif character in "#;":
             at = _line_end(text, at)
         elif character == "[":
-            header = _HEADER.match(text, at)
+            header = _HEADER().match(text, at)
             if header is None:
                 raise ValueError("a section's name cannot be read")
             section, at = _section(header), header.end()
         else:
-            name = _NAME.match(text, at)
+            name = _NAME().match(text, at)
             if name is None or not section:
                 raise ValueError("a line cannot be read")
             value, at = _value(text, name.end())
@@ -116,9 +117,9 @@ def _plain() -> re.Pattern[str]:
 
 def steers(name: str, value: str) -> bool:
     """Whether a setting can make git run a program, open a file or go elsewhere, as far as its name and value tell."""
-    if _ADDRESS.fullmatch(name):
-        return bool(_HELPER.match(value))
-    if _UPDATE.fullmatch(name):
+    if _ADDRESS().fullmatch(name):
+        return bool(_HELPER().match(value))
+    if _UPDATE().fullmatch(name):
         return value.lower() not in ("checkout", "rebase", "merge", "none")
     return _plain().fullmatch(name) is None
 
