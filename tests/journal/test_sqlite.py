@@ -19,6 +19,7 @@ from codewhale.journal.model import JournalDamaged, JournalError, JournalUnavail
 from codewhale.journal.place import Presence, file_system
 from codewhale.journal.sqlite import SqliteJournal
 from codewhale.lib.clock import rfc3339
+from support.patience import HANG
 
 CLAIMER = """
 import sys
@@ -134,11 +135,25 @@ def test_a_file_that_was_emptied_is_damage_and_an_empty_one_after_a_crash_is_non
     journal = SqliteJournal(str(tmp_path))
     assert journal.doubt.startswith("damaged")
     journal.close()
-    (folder / "closed.json").unlink()
+    (folder / "closed.json").unlink()  # as where it was being made
     (folder / "journal.sqlite3").write_bytes(b"")
     journal = SqliteJournal(str(tmp_path))
     assert journal.doubt == "unclean"
     journal.close()
+
+
+def test_a_file_that_was_emptied_after_a_crash_is_damage_too(tmp_path: Path) -> None:
+    made = "import os, sys\nfrom codewhale.journal.sqlite import SqliteJournal\njournal = SqliteJournal(sys.argv[1])\n"
+    for left, doubt in ((None, "unclean"), (b"", "damaged")):
+        subprocess.run(
+            [sys.executable, "-c", made + "os.kill(os.getpid(), 9)", str(tmp_path)], timeout=HANG, check=False
+        )
+        if left is not None:
+            for path in (tmp_path / "journal").glob("journal.sqlite3*"):
+                path.write_bytes(left)
+        journal = SqliteJournal(str(tmp_path))
+        assert journal.doubt.startswith(doubt)
+        journal.close()
 
 
 def test_a_newer_file_is_left_alone(tmp_path: Path) -> None:

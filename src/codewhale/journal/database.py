@@ -28,8 +28,7 @@ _BUSY_SECONDS = 30.0
 _PAUSE = (0.0005, 0.004)  # seconds between two tries to write, at random between these
 # The middle of the millisecond that SQLite tells: no rounding makes it an earlier one than another clock's.
 _NOW = "SELECT round((julianday('now') - 2440587.5) * 86400.0, 3) + 0.0005"
-_BUSY, _FULL, _IO, _CANT_OPEN = 5, 13, 10, 14  # result codes of SQLite
-_LOCKED = 6
+_BUSY, _LOCKED, _IO, _FULL, _CANT_OPEN = 5, 6, 10, 13, 14  # result codes of SQLite
 _LEAST_ROOM = 1 << 16  # bytes
 _OURS = frozenset({0, 3, 4, 7, 8, 9, 14, 18, 21, 22, 23})  # no memory, descriptor or permission: no damage of the file
 _SCHEMA = """
@@ -143,6 +142,8 @@ class Database:
             self._connect(check=known and closed is None)
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._closed)
+            with contextlib.suppress(OSError):  # made, and not closed: what is empty after a crash was emptied
+                atomic_write(self._closed, msgspec.json.encode(_Closed(0, 0)))
         except JournalDamaged:
             self._set_aside()
         finally:
