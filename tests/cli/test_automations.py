@@ -1,5 +1,6 @@
 """`codewhale automations` as a program: what a model has scheduled is seen and ended without a screen."""
 
+import contextlib
 import json
 import sqlite3
 import subprocess
@@ -67,7 +68,7 @@ def test_what_is_no_id_is_refused_with_one_that_is(place: Path, wrong: str) -> N
 
 def test_one_that_cannot_be_read_is_said_so_and_can_be_deleted(place: Path) -> None:
     name, other = scheduled(place), scheduled(place, "other")
-    with sqlite3.connect(place / "state/journal/journal.sqlite3") as base:
+    with contextlib.closing(sqlite3.connect(place / "state/journal/journal.sqlite3")) as base, base:
         base.execute("UPDATE schedules SET data = '{' WHERE id = ?", (name,))
     base.close()
     listed = run(place, "list").stdout

@@ -91,7 +91,9 @@ def test_a_turn_without_calls_imports_no_tool(tmp_path: Path, endpoint: str) -> 
     families = {name for name in found if name.startswith(rooms)} - {"codewhale.tools.base", "codewhale.commands.base"}
     assert families == set()
     later = ("codewhale.permissions.constitution", "codewhale.permissions.rules", "codewhale.agent.roles")
-    later += ("codewhale.agent.verification", "json")
+    later += ("codewhale.agent.verification",)
+    if sys.version_info < (3, 13):  # from then on importlib.metadata loads it, which the HTTP library asks
+        later += ("json",)
     assert found & set(later) == set()
     at_import = re.compile(r"^\w.*\bre\.compile\(", re.M)
     loaded = {"src/" + name.replace(".", "/") + ".py" for name in found if name.startswith("codewhale")}

@@ -4,6 +4,7 @@ import asyncio
 import hashlib
 import os
 import sqlite3
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,22 @@ class Model:
         raise AssertionError
 
 
+STORES: list[AnswerStore] = []
+
+
+def opened(home: str, wait: float = 5.0) -> AnswerStore:
+    """A store that is closed with the test."""
+    STORES.append(AnswerStore(home, wait=wait))
+    return STORES[-1]
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    while STORES:
+        STORES.pop().close()
+
+
 class Bench:
     """One session's sub-queries over LINES."""
 
@@ -62,7 +79,7 @@ class Bench:
         path = folder / "source.txt"
         path.write_bytes(LINES)
         self.artifacts = ArtifactStore(str(folder / "artifacts"))
-        self.answers = AnswerStore(str(folder))
+        self.answers = opened(str(folder))
         self.source = SourceFile(str(path), "file")
         self.queries = SubQueries(model, self.artifacts, self.answers, self.source, "s1")
 
@@ -113,7 +130,7 @@ async def test_a_repeated_question_asks_no_model_also_in_another_session(
     again = await bench.ask(ask)
     assert ([one.text for one in again], len(model.asked)) == ([one.text for one in first], 4)
     assert all(one.cached for one in again) and bench.queries.counts.cached == 4
-    other = SubQueries(model, bench.artifacts, AnswerStore(str(tmp_path)), bench.source, "s2")
+    other = SubQueries(model, bench.artifacts, opened(str(tmp_path)), bench.source, "s2")
     bench.queries = other
     await bench.ask(ask)
     other.settings = RlmSettings(temperature=0.9)
@@ -215,7 +232,7 @@ def test_a_damaged_store_is_begun_anew(tmp_path: Path) -> None:
     (tmp_path / "rlm/answers.sqlite3").write_bytes(b"no database at all" * 400)
     from codewhale.rlm.answers import KeptAnswer
 
-    store = AnswerStore(str(tmp_path))
+    store = opened(str(tmp_path))
     store.put("k", KeptAnswer("seven", "stop"), "small", "s1")
     assert store.get("k") == KeptAnswer("seven", "stop") and store.totals().bytes == 5
     assert (tmp_path / "rlm/answers.sqlite3").stat().st_mode & 0o777 == 0o600
@@ -223,7 +240,7 @@ def test_a_damaged_store_is_begun_anew(tmp_path: Path) -> None:
 
 
 def test_a_cleared_store_holds_no_byte_and_is_clear_for_whoever_had_it_open(tmp_path: Path) -> None:
-    working, clearing = AnswerStore(str(tmp_path)), AnswerStore(str(tmp_path))
+    working, clearing = opened(str(tmp_path)), opened(str(tmp_path))
     working.put("k", KeptAnswer("the vault is 7391", "stop"), "m", "s")
     assert clearing.clear() == 1 and clearing.clear() == 0
     assert working.get("k") is None and working.totals().answers == 0
@@ -233,13 +250,13 @@ def test_a_cleared_store_holds_no_byte_and_is_clear_for_whoever_had_it_open(tmp_
 
 
 def test_a_busy_store_stays_and_nothing_waits_for_it(tmp_path: Path) -> None:
-    store = AnswerStore(str(tmp_path))
+    store = opened(str(tmp_path))
     store.put("k", KeptAnswer("paid", "stop"), "m", "s")
     store.close()
     other = sqlite3.connect(store.path, isolation_level=None)
     other.execute("PRAGMA locking_mode = EXCLUSIVE")
     other.execute("BEGIN EXCLUSIVE")
-    busy = AnswerStore(str(tmp_path), wait=0.01)
+    busy = opened(str(tmp_path), wait=0.01)
     assert busy.get("k") is None
     busy.put("n", KeptAnswer("lost", "stop"), "m", "s")
     for forget in (busy.clear, lambda: busy.drop(lambda text: True), busy.totals):
@@ -247,29 +264,29 @@ def test_a_busy_store_stays_and_nothing_waits_for_it(tmp_path: Path) -> None:
             forget()
     other.execute("ROLLBACK")
     other.close()
-    assert AnswerStore(str(tmp_path)).get("k") == KeptAnswer("paid", "stop")
+    assert opened(str(tmp_path)).get("k") == KeptAnswer("paid", "stop")
     assert busy.totals().answers == 1
 
 
 def test_a_store_that_cannot_be_read_or_written_costs_no_answer(tmp_path: Path) -> None:
     (tmp_path / "rlm/answers.sqlite3").mkdir(parents=True)
-    store = AnswerStore(str(tmp_path))
+    store = opened(str(tmp_path))
     assert store.get("k") is None
     store.put("k", KeptAnswer("paid", "stop"), "m", "s")
-    full = AnswerStore(str(tmp_path / "other"))
+    full = opened(str(tmp_path / "other"))
     full.put("k", KeptAnswer("kept", "stop"), "m", "s")
     assert full._base is not None
     full._base.execute("PRAGMA max_page_count = 1")
     full.put("n", KeptAnswer("n" * 100_000, "stop"), "m", "s")
     full.close()
-    assert AnswerStore(str(tmp_path / "other")).get("k") == KeptAnswer("kept", "stop")
+    assert opened(str(tmp_path / "other")).get("k") == KeptAnswer("kept", "stop")
 
 
 def test_a_damaged_store_leaves_nothing_beside_the_new_one(tmp_path: Path) -> None:
     (tmp_path / "rlm").mkdir()
     for end in ("", "-wal", "-shm"):
         (tmp_path / f"rlm/answers.sqlite3{end}").write_bytes(b"no database at all" * 4000)
-    store = AnswerStore(str(tmp_path))
+    store = opened(str(tmp_path))
     assert store.get("k") is None
     store.put("k", KeptAnswer("seven", "stop"), "m", "s")
     assert store.get("k") == KeptAnswer("seven", "stop")
@@ -277,7 +294,7 @@ def test_a_damaged_store_leaves_nothing_beside_the_new_one(tmp_path: Path) -> No
 
 
 def test_a_store_that_is_damaged_while_it_is_open_is_begun_anew(tmp_path: Path) -> None:
-    store = AnswerStore(str(tmp_path))
+    store = opened(str(tmp_path))
     for number in range(300):
         store.put(f"k{number}", KeptAnswer("x" * 1000, "stop"), "m", "s")
     store.clear()
@@ -295,7 +312,7 @@ def test_a_store_that_is_damaged_while_it_is_open_is_begun_anew(tmp_path: Path) 
 
 
 def test_an_answer_that_is_dropped_leaves_no_byte_and_the_others_stay(tmp_path: Path) -> None:
-    store = AnswerStore(str(tmp_path))
+    store = opened(str(tmp_path))
     assert store.drop(lambda text: True) == 0 and not (tmp_path / "rlm").exists()
     for number in range(300):
         store.put(

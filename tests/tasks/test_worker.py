@@ -63,5 +63,7 @@ async def test_a_journal_that_is_moved_as_a_task_begins_is_said_to_have_been_los
                 await asyncio.sleep(0.01)
         work.cancel()
         await asyncio.wait([work])
+    await asyncio.get_running_loop().shutdown_default_executor()
+    book.close()
     lost = "is not this process's any more: its lease ended while nothing was heard of it"
     assert said == [f"{task} begins", f"{task} {lost}"]

@@ -119,11 +119,8 @@ class FactIndex:
 
     def _remove(self) -> None:
         # With what a process that was killed while it wrote has left, and a journal of whoever opened the file.
-        for path in (
-            self.path,
-            *glob.glob(glob.escape(self._root) + "/.index.sqlite3.*.tmp"),
-            *glob.glob(glob.escape(self.path) + "-*"),
-        ):
+        left = glob.glob(glob.escape(self._root) + "/.index.sqlite3.*.tmp")
+        for path in (self.path, *left, *glob.glob(glob.escape(self.path) + "-*")):
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(path)
 
@@ -150,7 +147,10 @@ def _seal(data: bytes) -> bytes:
 def _memory() -> "sqlite3.Connection":
     import sqlite3
 
-    return sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+    class Memory(sqlite3.Connection):
+        __del__ = sqlite3.Connection.close  # with no file behind it, it is closed by whoever held it last
+
+    return sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None, factory=Memory)
 
 
 def _fill(database: "sqlite3.Connection", sums: dict[str, str], facts: dict[str, tuple[Fact, ...]]) -> None:
