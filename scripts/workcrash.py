@@ -183,7 +183,10 @@ class Loop:
             found.append(f"of {self.tasks} tasks: {dict(counts)}")
         for path in (self.workspace / "effects").iterdir():
             lines = path.read_text().split()
-            if lines != [path.name]:
+            if lines not in (
+                [path.name],
+                [],
+            ):  # a program that was killed may have opened its file, and written nothing
                 found.append(f"effect {path.name} happened {len(lines)} times")
         store = SessionStore(str(self.home), SystemClock())
         known = conversations(store)
@@ -205,7 +208,8 @@ class Loop:
         completed = sum(one.state == "completed" for one in attempts)
         found = [] if ended == 1 and completed <= 1 else [f"{task} ended {ended} times, {completed} attempts did"]
         found += [f"{task} did {name} {count} times" for name, count in calls.items() if count > 1]
-        done = (self.workspace / "effects" / str(int(task[5:], 16))).exists()
+        effect = self.workspace / "effects" / str(int(task[5:], 16))
+        done = effect.exists() and effect.stat().st_size > 0
         return found + ([f"{task} lost its effect"] if calls["exec_shell"] and not done else [])
 
 
