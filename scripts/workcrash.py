@@ -183,10 +183,8 @@ class Loop:
             found.append(f"of {self.tasks} tasks: {dict(counts)}")
         for path in (self.workspace / "effects").iterdir():
             lines = path.read_text().split()
-            if lines not in (
-                [path.name],
-                [],
-            ):  # a program that was killed may have opened its file, and written nothing
+            # A program that was killed may have opened its file, and written nothing.
+            if lines not in ([path.name], []):
                 found.append(f"effect {path.name} happened {len(lines)} times")
         store = SessionStore(str(self.home), SystemClock())
         known = conversations(store)

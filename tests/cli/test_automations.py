@@ -70,7 +70,6 @@ def test_one_that_cannot_be_read_is_said_so_and_can_be_deleted(place: Path) -> N
     name, other = scheduled(place), scheduled(place, "other")
     with contextlib.closing(sqlite3.connect(place / "state/journal/journal.sqlite3")) as base, base:
         base.execute("UPDATE schedules SET data = '{' WHERE id = ?", (name,))
-    base.close()
     listed = run(place, "list").stdout
     assert other in listed and f"{name} is not what was written" in listed
     assert run(place, "show", name).returncode != 0
