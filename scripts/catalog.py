@@ -44,9 +44,9 @@ def main() -> int:
     """0 when written or up to date, 1 when --check finds a difference."""
     fresh = generate()
     if "--check" not in sys.argv:
-        SPECS_FILE.write_bytes(fresh)
+        Path(SPECS_FILE).write_bytes(fresh)
         return 0
-    if SPECS_FILE.read_bytes() == fresh:
+    if Path(SPECS_FILE).read_bytes() == fresh:
         return 0
     print(f"{SPECS_FILE} is out of date: run scripts/catalog.py", file=sys.stderr)
     return 1

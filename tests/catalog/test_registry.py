@@ -71,6 +71,6 @@ def test_a_name_of_any_length_is_judged_at_once() -> None:
 def test_a_generated_file_is_read_back(tmp_path: Path) -> None:
     path = tmp_path / "specs.json"
     path.write_bytes(msgspec.json.encode(ROWS))
-    catalog = Catalog.load(path)
+    catalog = Catalog.load(str(path))
     assert catalog.spec("read_file") == next(row for row in ROWS if row.name == "read_file")
     assert catalog.spec("absent") is None

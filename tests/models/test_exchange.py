@@ -54,9 +54,9 @@ def whole(events: list[StreamEvent]) -> list[StreamEvent]:
     return out
 
 
-async def play(url: str, limits: StreamLimits = QUICK) -> tuple[list[StreamEvent], Failure | None, bool]:
+async def play(wire: Wire, limits: StreamLimits = QUICK) -> tuple[list[StreamEvent], Failure | None, bool]:
     """(events, the failure or None, whether the connection was kept)."""
-    transport = Transport(Endpoint("p", ProviderSettings(base_url=url), {}))
+    transport = Transport(Endpoint("p", ProviderSettings(base_url=wire.url), {}))
     exchange = Exchange(transport, b"{}", ChatParser(), limits)
     events: list[StreamEvent] = []
     failed = None
@@ -67,16 +67,17 @@ async def play(url: str, limits: StreamLimits = QUICK) -> tuple[list[StreamEvent
         failed = error.failure
     finally:
         await exchange.close()
-    kept = transport.kept
+    wire.replies = [Reply([answer(200)])]
+    await (await transport.post(b"{}")).close()
     await transport.close()
-    return whole(events), failed, kept == 1
+    return whole(events), failed, wire.connections == 1
 
 
 async def once(
     *pieces: bytes, then: str = "keep", limits: StreamLimits = QUICK
 ) -> tuple[list[StreamEvent], Failure | None, bool]:
     async with Wire([Reply(pieces, then)]) as wire:
-        return await play(wire.url, limits)
+        return await play(wire, limits)
 
 
 async def test_a_whole_answer_leaves_the_connection_usable() -> None:

@@ -13,7 +13,7 @@ from codewhale.models.proxy import ProxyAddress, environment_proxy
 from codewhale.models.retries import Retries
 from codewhale.protocol.errors import ConfigError
 from codewhale.protocol.stream import Failed, Finished, Retrying, StreamEvent, TextDelta
-from support.proxy import Proxy
+from support.proxy import Proxy, Socks
 from support.wire import CERTIFICATE, Reply, Wire, delta, sse, stream
 
 GOOD = Reply([stream(sse(delta(content="ok"), delta("stop"), "[DONE]"))])
@@ -38,6 +38,7 @@ def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
         ({"ALL_PROXY": "https://p/"}, ProxyAddress("https", "p", 443, None)),
         ({"ALL_PROXY": "http://a", "HTTPS_PROXY": "http://b"}, ProxyAddress("http", "b", 80, None)),
         ({"HTTPS_PROXY": "http://u%40x:p%3a@p:1"}, ProxyAddress("http", "p", 1, (b"u@x", b"p:"))),
+        ({"ALL_PROXY": "socks5h://u:p@p"}, ProxyAddress("socks5h", "p", 1080, (b"u", b"p"))),
         ({"HTTPS_PROXY": "http://[fd00::1]:1"}, ProxyAddress("http", "fd00::1", 1, None)),
         ({"HTTPS_PROXY": "http://p:1", "NO_PROXY": "example.com"}, None),
         ({"HTTPS_PROXY": "http://p:1", "no_proxy": "x, .example.com"}, None),
@@ -52,7 +53,7 @@ def test_which_proxy(variables: dict[str, str], found: ProxyAddress | None, monk
 
 
 @pytest.mark.parametrize(
-    "url", ["socks5://u:secret@p:1", "ftp://u:secret@p", "http://u:secret@", "http://u:secret@p:x"]
+    "url", ["socks9://u:secret@p:1", "ftp://u:secret@p", "http://u:secret@", "http://u:secret@p:x"]
 )
 def test_what_is_no_proxy_is_an_error_without_its_password(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("https_proxy", url)
@@ -87,6 +88,23 @@ async def test_https_goes_through_one_tunnel(monkeypatch: pytest.MonkeyPatch) ->
             assert request.head.startswith("POST /v1/chat/completions HTTP/1.1\r\n")
             assert request.headers["host"] == "models.example"
             assert "proxy-authorization" not in request.headers
+
+
+async def test_the_key_is_not_shown_to_the_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    async with Wire([GOOD], tls=True) as wire, Proxy(wire.url) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://{proxy.address}")
+        assert await ask(provider("https://models.example/v1")) == ANSWER
+        assert wire.requests[0].headers["authorization"] == "Bearer k"
+        assert "authorization" not in proxy.heads[0].lower()
+
+
+async def test_a_socks_proxy_is_asked_for_the_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", str(CERTIFICATE))
+    async with Wire([GOOD], tls=True) as wire, Socks(wire.url) as proxy:
+        monkeypatch.setenv("ALL_PROXY", f"socks5h://user:p%40w@{proxy.address}")
+        assert await ask(provider("https://models.example/v1"), times=3) == ANSWER
+        assert (proxy.asked, proxy.auth, wire.connections) == (["models.example:443"], ["user:p@w"], 1)
 
 
 async def test_http_is_forwarded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,7 @@
 """The verbs: each as the real call it stands for, what is refused with both calls filled in, and their rows."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,7 +15,7 @@ from codewhale.repair.intents import VERBS
 from codewhale.repair.judge import Verdict, judge
 
 CATALOG = Catalog.load()
-ROWS = msgspec.json.decode(VERBS_FILE.read_bytes(), type=list[ToolSpec])
+ROWS = msgspec.json.decode(Path(VERBS_FILE).read_bytes(), type=list[ToolSpec])
 # A catalog from before code search, or one where it was left out.
 UNSEARCHED = Catalog([row for name, row in CATALOG.rows.items() if name != "codebase_search"])
 Given = dict[str, Any]
@@ -375,7 +376,7 @@ def test_a_sub_agent_is_run_by_the_tool_that_its_arguments_mean(
 
 
 def test_rows_are_canonical_and_stand_for_what_exists() -> None:
-    assert VERBS_FILE.read_bytes() == msgspec.json.format(msgspec.json.encode(ROWS), indent=1) + b"\n"
+    assert Path(VERBS_FILE).read_bytes() == msgspec.json.format(msgspec.json.encode(ROWS), indent=1) + b"\n"
     shown = {row.name for row in ROWS}
     assert set(VERBS) == PROFILES["intent"]
     assert [row.name for row in ROWS] == sorted(shown)

@@ -4,9 +4,9 @@ that is sent.
 No tool family is imported here; the file beside this module holds everything a request needs.
 """
 
+import os
 import re
 from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -31,16 +31,15 @@ from codewhale.lib.patterns import lazy
 from codewhale.protocol.errors import ToolError
 from codewhale.protocol.tools import BoundCall, CallContext, Origin, Preview, ToolResult, ToolSpec
 
-_LONGEST = 100
+_LONGEST, _LONGEST_DESCRIPTION = 100, 16_384
 MOST_TOOLS = 1_000
-_LONGEST_DESCRIPTION = 16_384
 _NAME = lazy(r"[A-Za-z0-9_-]{1,64}")
 _OUTSIDE = frozenset((Origin.WEB, Origin.MCP, Origin.ISSUE))
 # Names this much alike may be the same, misspelt; words that many names have say nothing of one.
 _ALIKE = 0.7
 _COMMON = frozenset("get tool the run open close create update wait".split())
-SPECS_FILE = Path(__file__).with_name("specs.json")
-VERBS_FILE = Path(__file__).with_name("verbs.json")
+SPECS_FILE = os.path.join(os.path.dirname(__file__), "specs.json")
+VERBS_FILE = os.path.join(os.path.dirname(__file__), "verbs.json")
 
 
 class ToolSource(Struct, frozen=True):
@@ -77,9 +76,10 @@ class Catalog:
         self._verbs = {row.name: row for row in verbs}
 
     @classmethod
-    def load(cls, path: Path = SPECS_FILE) -> "Catalog":
+    def load(cls, path: str = SPECS_FILE) -> "Catalog":
         """The catalog as generated and checked in."""
-        return cls(msgspec.json.decode(path.read_bytes(), type=list[ToolSpec]))
+        with open(path, "rb") as file:
+            return cls(msgspec.json.decode(file.read(), type=list[ToolSpec]))
 
     def spec(self, name: str) -> ToolSpec | None:
         """The row of a canonical name, or None."""
@@ -179,8 +179,9 @@ class Catalog:
         return (*own, *(self.rows[name] for name in more if name in self.rows))
 
     def _intents(self) -> Mapping[str, ToolSpec]:
-        if not self._verbs and VERBS_FILE.exists():
-            self._verbs = {row.name: row for row in msgspec.json.decode(VERBS_FILE.read_bytes(), type=list[ToolSpec])}
+        if not self._verbs and os.path.exists(VERBS_FILE):
+            with open(VERBS_FILE, "rb") as file:
+                self._verbs = {row.name: row for row in msgspec.json.decode(file.read(), type=list[ToolSpec])}
         return {**self.rows, **self._verbs}
 
     def resolve(self, name: str) -> Resolution | None:

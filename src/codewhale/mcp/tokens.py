@@ -3,7 +3,6 @@ be sent to, and to no other."""
 
 import os
 import stat
-from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -61,6 +60,8 @@ class TokenStore:
 
 def origin_of(url: str) -> str:
     """Scheme, host and port of an address."""
+    from urllib.parse import urlsplit
+
     parts = urlsplit(url)
     port = parts.port or {"https": 443, "http": 80}.get(parts.scheme, 0)
     return f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}"

@@ -11,7 +11,7 @@ from msgspec import Struct
 
 from codewhale.models.dialects.failures import Failure, ProviderFailure, failure, from_status, page_line, retry_after
 from codewhale.models.sse import SseError, SseReader
-from codewhale.models.transport import HttpAnswer, StaleConnection, Transport, Unreachable, WireCut, WireError
+from codewhale.models.transport import HttpAnswer, Transport, Unreachable, WireCut, WireError
 from codewhale.protocol.stream import CallDelta, OpaqueDelta, ReasoningDelta, StreamEvent, TextDelta
 
 if TYPE_CHECKING:
@@ -135,8 +135,6 @@ class Exchange:
                 raise
             self._end_now(out)
 
-    # ------------------------------------------------------------------ opening
-
     async def _open(self) -> HttpAnswer:
         """Send the request and read the head of its answer. Raises ProviderFailure for anything but a 200."""
         first = self._limits.first
@@ -158,8 +156,6 @@ class Exchange:
             return await self._transport.post(self._body)
         except Unreachable as error:
             raise ProviderFailure(Failure("connect", str(error), not error.lasting))
-        except StaleConnection as error:
-            raise ProviderFailure(Failure("connect", str(error), True, 0.0))
         except WireCut as error:
             raise failure("connect", str(error))
 
@@ -171,8 +167,6 @@ class Exchange:
         if answer.headers.get("content-encoding", "identity").lower() != "identity":
             body.clear()
         return from_status(answer.status, answer.headers, bytes(body), retry_after(answer.headers, time.time()))
-
-    # ------------------------------------------------------------------ reading
 
     async def _receive(self, answer: HttpAnswer) -> bytes:
         """The next bytes of the answer, b"" at its end. Once the model is done, only a short while is given to what

@@ -1,9 +1,9 @@
 """What is known without being told: of providers, and of models at them. The data is `known.json`; this file reads it
 and says what holds for one provider and one model. A model that nobody knows is never refused."""
 
+import os
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -14,7 +14,7 @@ from codewhale.models.dialects.base import Fact, ModelFacts, ProviderSettings
 from codewhale.models.loopback import host_of
 from codewhale.models.prices import price_of
 
-KNOWN_FILE = Path(__file__).with_name("known.json")
+KNOWN_FILE = os.path.join(os.path.dirname(__file__), "known.json")
 DEFAULT_PROVIDER = "deepseek"
 FALLBACK_WINDOW = 128_000
 # No request asks for a longer answer than this unless the configuration does.
@@ -88,7 +88,8 @@ def _matches(model: str, pattern: str) -> bool:
 
 def load_known() -> Known:
     """The table, from the file beside this one."""
-    return msgspec.json.decode(KNOWN_FILE.read_bytes(), type=Known)
+    with open(KNOWN_FILE, "rb") as file:
+        return msgspec.json.decode(file.read(), type=Known)
 
 
 def built_in() -> dict[str, dict[str, Any]]:

@@ -1,6 +1,7 @@
 """Where a base URL leads, and whether that is this machine alone. Apart from the rest of an endpoint because it is
 asked at start-up."""
 
+import contextlib
 import re
 
 from codewhale.lib.patterns import lazy
@@ -32,10 +33,11 @@ def is_near(base_url: str) -> bool:
     """Whether a URL leads to this machine or its own network, where models may be slow to begin."""
     host = host_of(base_url)
     name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
-    try:
-        return address_kind(name) in _NEAR
-    except ValueError:
-        return bool(name) and is_local_name(name)
+    here = on_loopback(base_url)
+    if not here and (":" in name or name[-1:].isdigit()):
+        with contextlib.suppress(ValueError):
+            return address_kind(name) in _NEAR
+    return here or (bool(name) and is_local_name(name))
 
 
 def plain_url(base_url: str) -> str:

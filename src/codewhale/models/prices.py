@@ -1,8 +1,8 @@
 """What models cost, by the place that serves them. The figures are `prices.json`; a model without a row has no price,
 and nothing is guessed."""
 
+import os
 from fnmatch import fnmatchcase
-from pathlib import Path
 
 import msgspec
 from msgspec import Struct
@@ -10,7 +10,7 @@ from msgspec import Struct
 from codewhale.models.dialects.base import Price, ProviderSettings
 from codewhale.models.loopback import host_of, on_loopback
 
-PRICES_FILE = Path(__file__).with_name("prices.json")
+PRICES_FILE = os.path.join(os.path.dirname(__file__), "prices.json")
 
 
 class PriceRow(Struct, frozen=True, forbid_unknown_fields=True):
@@ -26,7 +26,8 @@ class PriceRow(Struct, frozen=True, forbid_unknown_fields=True):
 
 def load_prices() -> tuple[PriceRow, ...]:
     """The table, the closest rows first."""
-    return msgspec.json.decode(PRICES_FILE.read_bytes(), type=tuple[PriceRow, ...])
+    with open(PRICES_FILE, "rb") as file:
+        return msgspec.json.decode(file.read(), type=tuple[PriceRow, ...])
 
 
 def price_of(name: str, settings: ProviderSettings, model: str) -> Price | None:

@@ -9,11 +9,12 @@ from typing import NamedTuple
 from codewhale.lib.patterns import lazy
 from codewhale.protocol.errors import ConfigError
 
+_PORTS = {"http": 80, "https": 443, "socks4": 1080, "socks4a": 1080, "socks5": 1080, "socks5h": 1080}
 _HOST = lazy(r"[A-Za-z0-9._-]+|[0-9a-fA-F:.]*:[0-9a-fA-F:.]*")
 
 
 class ProxyAddress(NamedTuple):
-    """An HTTP proxy, itself reached over http or https; `auth` is (name, password) where it wants one."""
+    """A proxy: of HTTP, itself reached over http or https, or SOCKS; `auth` is (name, password) where it wants one."""
 
     scheme: str
     host: str
@@ -43,11 +44,9 @@ def _parse(text: str, variable: str) -> ProxyAddress:
         scheme, host, port = parts.scheme, parts.hostname or "", parts.port
     except ValueError:
         scheme = host = ""
-    if scheme.startswith("socks"):
-        raise ConfigError(f"{variable} names a SOCKS proxy, which is not supported: name an http:// or https:// proxy")
-    if scheme not in ("http", "https") or not _HOST().fullmatch(host):
+    if scheme not in _PORTS or not _HOST().fullmatch(host):
         raise ConfigError(f"{variable} is not the URL of a proxy such as http://proxy.example.com:8080")
     auth = None
     if parts.username is not None:
         auth = (unquote_to_bytes(parts.username), unquote_to_bytes(parts.password or ""))
-    return ProxyAddress(scheme, host, port or (443 if scheme == "https" else 80), auth)
+    return ProxyAddress(scheme, host, port or _PORTS[scheme], auth)

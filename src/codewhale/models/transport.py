@@ -1,23 +1,33 @@
-"""Requests to one endpoint over httpcore2: a POST, its streamed answer, the connection kept.
+"""Requests to one endpoint over libcurl: a POST, its streamed answer, the connection kept.
 
-The one file that knows the HTTP library: it is imported with the first request, and its exceptions end here. No
-redirects, no cookies, no HTTP/2; deadlines are the caller's.
+The one file that knows the HTTP library: it is imported with the first request, and its errors end here. No
+redirects, no cookies, no HTTP/2; deadlines are the caller's. Where a kept connection turns out to be closed, libcurl
+sends the request again on a new one.
 """
 
+import asyncio
 import os
-import re
-from collections.abc import AsyncGenerator, Callable
-from typing import TYPE_CHECKING, Any
+import socket
+import sys
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from codewhale.models.endpoint import Endpoint
 from codewhale.process.addresses import address_kind, is_local_name
 
 if TYPE_CHECKING:
-    import httpcore2
+    import pycurl
 
-_CONNECT_SECONDS = 45.0
-_IDLE_SECONDS = 55.0
+_CONNECT_SECONDS, _IDLE_SECONDS = 45.0, 55
 _KEPT = 8
+_HEAD_BYTES, _AHEAD_BYTES = 64 * 1024, 256 * 1024  # of a head; of content before somebody asks for it
+_NO_ANSWER = "the server closed the connection without an answer"
+_WEIRD_REPLY, _TOO_LARGE, _PAUSE = 8, 100, 0x10000001  # libcurl's own, without a name to import at the start
+# Certificates of a system, where Python looks in other places for them.
+_BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem")
+
+
+Judge = Callable[[str], str]
 
 
 class WireError(Exception):
@@ -28,11 +38,6 @@ class WireCut(Exception):
     """The connection ended before an answer, or inside one; the text is one line for a person."""
 
 
-class StaleConnection(WireCut):
-    """A connection kept from an earlier request ended before the answer: the server may have closed it while it was
-    idle."""
-
-
 class Unreachable(Exception):
     """No connection could be made; the text is one line for a person. `lasting`: another try would fail likewise."""
 
@@ -41,39 +46,126 @@ class Unreachable(Exception):
         self.lasting = lasting
 
 
-class HttpAnswer:
-    """An answer whose head has come. `headers` by lower-case name, repeated ones joined by ", "; `complete` once its
-    content has been read to the end."""
+class _Lent(socket.socket):
+    """The library takes a copy of its descriptor, and drops it."""
 
-    def __init__(self, response: "httpcore2.Response") -> None:
-        self.status = response.status
+    __del__ = socket.socket.close
+
+
+class HttpAnswer:
+    """An answer, whose head has come once `begin` returns. `headers` by lower-case name, repeated ones joined by ", ";
+    `complete` once its content has been read to the end; `proxy_said` is what a proxy refused a tunnel with, `refused`
+    why an address is not asked, `wrong` what makes it no answer."""
+
+    def __init__(self, multi: "pycurl.AsyncCurlMulti", curl: "pycurl.Curl", refuses: Judge | None) -> None:
+        """The transfer that `curl` describes begins; `close` ends it."""
+        import pycurl
+
+        self.status = 0
         self.complete = False
         self.headers: dict[str, str] = {}
-        for raw_name, raw_value in response.headers:
-            name, value = raw_name.decode("latin-1").lower(), raw_value.decode("latin-1")
-            self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
-        self._response = response
-        self._pieces: AsyncGenerator[bytes] = response.aiter_stream()
+        self.proxy_said = self.refused = self.wrong = ""
+        self._multi, self._curl, self._refuses = multi, curl, refuses
+        self._news = asyncio.Event()
+        self._asked = self._begun = self._over = self._paused = False
+        self._head = self._held = 0
+        self._pieces: list[bytes] = []
+        self._cut: BaseException | None = None
+        if refuses is not None:
+            curl.setopt(pycurl.OPENSOCKETFUNCTION, self._on_socket)
+            curl.setopt(pycurl.SOCKOPTFUNCTION, self._on_copy)
+        curl.setopt(pycurl.PREREQFUNCTION, self._on_asking)
+        curl.setopt(pycurl.HEADERFUNCTION, self._on_line)
+        curl.setopt(pycurl.WRITEFUNCTION, self._on_piece)
+        self._transfer = multi.add_handle(curl)
+        self._transfer.add_done_callback(self._on_end)
+
+    async def begin(self) -> None:
+        """Wait for the head. Raises pycurl.error, WireCut."""
+        await self._until(lambda: self._begun)
+        if not self._begun:
+            raise self._cut or WireCut(_NO_ANSWER)
 
     async def read(self) -> bytes:
-        """More of the content as it comes, b"" at its end. Raises WireCut, OSError."""
-        import httpcore2
-
-        try:
-            async for piece in self._pieces:
-                if piece:
-                    return piece
-        except httpcore2.ProtocolError:
-            raise WireCut("the connection ended in the middle of the answer")
-        except httpcore2.NetworkError as error:
-            raise WireCut(f"the connection failed in the middle of the answer: {_reason(error)}")
-        self.complete = True
-        return b""
+        """More of the content as it comes, b"" at its end. Raises WireCut."""
+        await self._until(lambda: self._pieces)
+        if not self._pieces:
+            if self._cut is not None:
+                raise WireCut("the connection ended in the middle of the answer")
+            self.complete = True
+            return b""
+        data = b"".join(self._pieces)
+        self._pieces.clear()
+        self._held = 0
+        if self._paused and not self._transfer.done():
+            self._paused = False
+            self._curl.pause(0)
+        return data
 
     async def close(self) -> None:
-        """Give the connection back if the answer is complete, else drop it."""
-        await self._pieces.aclose()
-        await self._response.aclose()
+        """Give the connection back if the answer has come to its end, else drop it."""
+        if not self._transfer.done() and not self._multi.closed:
+            self._multi.remove_handle(self._curl)
+        self._curl.close()
+
+    async def _until(self, ready: Callable[[], object]) -> None:
+        while not ready() and not self._over:
+            self._news.clear()
+            await self._news.wait()
+
+    # What the library calls; an exception in here would be printed, and end the transfer.
+
+    def _on_end(self, transfer: "asyncio.Future[pycurl.Curl]") -> None:
+        self._over, self._cut = True, WireCut(_NO_ANSWER) if transfer.cancelled() else transfer.exception()
+        self._news.set()
+
+    def _on_socket(self, _purpose: int, place: tuple[int, int, int, tuple[object, ...]]) -> socket.socket | int:
+        self.refused = self._refuses(str(place[3][0])) if self._refuses is not None else ""
+        return -1 if self.refused else _Lent(*place[:3])
+
+    def _on_copy(self, descriptor: int, _purpose: int) -> int:
+        os.set_inheritable(descriptor, False)
+        return 0
+
+    def _on_asking(self, *_addresses: object) -> int:
+        """The request is about to be sent, for the first time or again: what came before was the proxy's."""
+        self._asked, self.status = True, 0
+        return 0
+
+    def _on_line(self, line: bytes) -> int | None:
+        """A line of a head, or one behind the content."""
+        if self._begun:
+            return None
+        self._head += len(line)
+        text = line.decode("latin-1").strip()
+        if self._head > _HEAD_BYTES or not (self.status or text.startswith("HTTP/1.")):
+            too_large = f"its head is larger than {_HEAD_BYTES} bytes"
+            self.wrong = too_large if self._head > _HEAD_BYTES else text[:80] or "it has no status"
+            return -1
+        if not self.status:
+            self.headers.clear()
+            code = text.split()[1:2]
+            self.status = int(code[0]) if code and code[0].isdecimal() else 1
+            self.proxy_said = "" if self._asked or 200 <= self.status < 300 else text.partition(" ")[2]
+        elif text:
+            name, _, value = text.partition(":")
+            name, value = name.lower(), value.strip()
+            self.headers[name] = f"{self.headers[name]}, {value}" if name in self.headers else value
+        elif self._asked and (self.status >= 200 or self.status == 101):
+            self._begun = True
+            self._news.set()
+        else:
+            self.status = 0
+        return None
+
+    def _on_piece(self, data: bytes) -> int | None:
+        if self._held > _AHEAD_BYTES:
+            self._paused = True
+            return _PAUSE
+        self._pieces.append(data)
+        self._held += len(data)
+        self._news.set()
+        return None
 
 
 class Transport:
@@ -82,107 +174,118 @@ class Transport:
     def __init__(self, endpoint: Endpoint) -> None:
         """Nothing is imported, opened or loaded before the first request."""
         self._endpoint = endpoint
-        self._headers = [(name.encode(), value.encode("latin-1")) for name, value in endpoint.headers.items()]
-        self._pool: httpcore2.AsyncConnectionPool | None = None
-
-    @property
-    def kept(self) -> int:
-        """How many connections are open and wait for a request."""
-        if self._pool is None:
-            return 0
-        return sum(connection.is_idle() and not connection.has_expired() for connection in self._pool.connections)
+        rows = [f"{name}: {value}" if value else f"{name};" for name, value in endpoint.headers.items()]
+        self._headers = [row.encode("latin-1") for row in rows]
+        self._refuses = refuser(endpoint)
+        self._multi: pycurl.AsyncCurlMulti | None = None
 
     async def post(self, body: bytes, method: str = "POST", connect: float = _CONNECT_SECONDS) -> HttpAnswer:
         """Send a request and wait for the head of its answer; a GET has an empty body. Raises Unreachable, WireCut,
         WireError."""
-        import httpcore2
+        import pycurl
 
-        there = self._endpoint
+        if self._multi is None or self._multi.closed:
+            self._multi = pycurl.AsyncCurlMulti()
+            self._multi.setopt(pycurl.M_MAXCONNECTS, _KEPT)
+        curl = pycurl.Curl()
+        self._describe(curl, connect)
+        if method != "GET":
+            curl.setopt(pycurl.POSTFIELDS, body)
+        answer = HttpAnswer(self._multi, curl, self._refuses)
         try:
-            pool = self._pool = self._pool or _pool(there)
-        except OSError as error:
-            raise Unreachable(f"the trusted certificates cannot be loaded: {error} (check SSL_CERT_FILE)", True)
-        url = httpcore2.URL(scheme=there.scheme, host=there.host.strip("[]"), port=there.port, target=there.target)
-        length = (b"content-length", b"%d" % len(body))
-        within = {"timeout": {"connect": connect}}
-        request = httpcore2.Request(method, url, headers=[*self._headers, length], content=body, extensions=within)
-        kept = self.kept > 0
-        try:
-            return HttpAnswer(await pool.handle_async_request(request))
-        except PermissionError as error:
-            raise Unreachable(f"{self._where()}: {error}", True)
-        except httpcore2.ProxyError as error:
-            raise Unreachable(f"{self._where()}: the proxy answered {error}", str(error).startswith("4"))
-        except (httpcore2.ConnectError, UnicodeError) as error:
-            certificate = type(_cause(error)).__name__ == "SSLCertVerificationError"
-            raise Unreachable(f"{self._where()}: {_reason(error)}", certificate)
-        except httpcore2.ConnectTimeout:
-            raise Unreachable(f"{self._where()} within {connect:g} seconds", False)
-        except (httpcore2.NetworkError, httpcore2.ProtocolError) as error:
-            if isinstance(error, httpcore2.ProtocolError) and _cause(error) is not error:  # The parser's own finding.
-                raise WireError(f"the server's answer is not HTTP/1.1: {_reason(error)}")
-            if kept:
-                raise StaleConnection("the idle connection had been closed")
-            raise WireCut("the server closed the connection without an answer")
+            await answer.begin()
+        except BaseException as error:
+            fault = self._fault(error, curl, answer, connect) if isinstance(error, pycurl.error) else error
+            await answer.close()
+            raise fault from None
+        return answer
 
     @property
     def address(self) -> str:
         """The address that is asked, as it may be shown."""
-        there = self._endpoint
-        path = there.target.partition("?")[0]
-        return f"{there.scheme}://{there.headers['host']}{path}"
+        path = self._endpoint.target.partition("?")[0]
+        return f"{self._endpoint.scheme}://{self._endpoint.headers['host']}{path}"
 
     async def close(self) -> None:
-        """Close every connection."""
-        if self._pool is not None:
-            await self._pool.aclose()
+        """Close every connection; another request opens one anew."""
+        if self._multi is not None:
+            await self._multi.aclose()
 
-    def _where(self) -> str:
-        proxy = self._endpoint.proxy
-        through = f" through the proxy {proxy.host}:{proxy.port}" if proxy else ""
-        return f"cannot connect to {self._endpoint.host}:{self._endpoint.port}{through}"
+    def _describe(self, curl: "pycurl.Curl", connect: float) -> None:
+        """Say where a request goes and how."""
+        import pycurl
+
+        there, proxy = self._endpoint, self._endpoint.proxy
+        curl.setopt(pycurl.URL, f"{there.scheme}://{there.host}:{there.port}{there.target}")
+        curl.setopt(pycurl.PATH_AS_IS, True)
+        curl.setopt(pycurl.HTTPHEADER, [*self._headers, b"expect:"])
+        curl.setopt(pycurl.HTTP_VERSION, pycurl.CURL_HTTP_VERSION_1_1)
+        curl.setopt(pycurl.NOSIGNAL, True)
+        curl.setopt(pycurl.CONNECTTIMEOUT_MS, round(connect * 1000))
+        curl.setopt(pycurl.MAXAGE_CONN, _IDLE_SECONDS)
+        curl.setopt(pycurl.NOPROXY, "")  # The environment has been asked.
+        curl.setopt(pycurl.PROXY, "")
+        if proxy is not None:
+            host = f"[{proxy.host}]" if ":" in proxy.host else proxy.host
+            curl.setopt(pycurl.PROXY, f"{proxy.scheme}://{host}:{proxy.port}")
+            if proxy.auth is not None:
+                curl.setopt(pycurl.PROXYUSERNAME, proxy.auth[0])
+                curl.setopt(pycurl.PROXYPASSWORD, proxy.auth[1])
+        if there.scheme == "https" or (proxy is not None and proxy.scheme == "https"):
+            _trust(curl)
+
+    def _fault(self, error: "pycurl.error", curl: "pycurl.Curl", answer: HttpAnswer, connect: float) -> Exception:
+        """What an error of the library means that came before a head."""
+        import pycurl
+
+        code, *said = error.args
+        text = str(said[0]) if said else ""
+        where = f"cannot connect to {self._endpoint.host}:{self._endpoint.port}"
+        if self._endpoint.proxy is not None:
+            where += f" through the proxy {self._endpoint.proxy.host}:{self._endpoint.proxy.port}"
+        if answer.proxy_said:
+            return Unreachable(f"{where}: the proxy answered {answer.proxy_said}", answer.proxy_said.startswith("4"))
+        if answer.refused:
+            return Unreachable(f"{where}: {answer.refused}", True)
+        if code == pycurl.E_OPERATION_TIMEDOUT:
+            return Unreachable(f"{where} within {connect:g} seconds", False)
+        not_http = (pycurl.E_UNSUPPORTED_PROTOCOL, _WEIRD_REPLY, pycurl.E_BAD_CONTENT_ENCODING, _TOO_LARGE)
+        if answer.wrong or code in not_http:
+            return WireError(f"the server's answer is not HTTP/1.1: {answer.wrong or text}")
+        if code in (pycurl.E_GOT_NOTHING, pycurl.E_SEND_ERROR, pycurl.E_RECV_ERROR, pycurl.E_PARTIAL_FILE):
+            return WireCut(_NO_ANSWER)
+        if code == pycurl.E_SSL_CACERT_BADFILE:
+            return Unreachable(f"the trusted certificates cannot be loaded: {text} (check SSL_CERT_FILE)", True)
+        if code == pycurl.E_COULDNT_CONNECT and (number := curl.getinfo(pycurl.OS_ERRNO)):
+            text = os.strerror(number)
+        elif code == pycurl.E_PEER_FAILED_VERIFICATION:
+            text = f"its certificate is not trusted: {text.rpartition(': ')[2]}"
+        elif any(part in text for part in ("wrong version number", "http request", "packet length")):
+            text = "it does not speak https; an address of a server without encryption begins with http://"
+        return Unreachable(f"{where}: {text}", code == pycurl.E_PEER_FAILED_VERIFICATION)
 
 
-def _pool(endpoint: Endpoint) -> "httpcore2.AsyncConnectionPool":
-    """The connections to `endpoint`. Certificates are loaded once, where something on the way is https: as the system
-    trusts them, or those of SSL_CERT_FILE or SSL_CERT_DIR."""
-    import httpcore2
+def _trust(curl: "pycurl.Curl") -> None:
+    """Trust the certificates that the system trusts, or those of SSL_CERT_FILE and SSL_CERT_DIR."""
+    import ssl
 
-    found = endpoint.proxy
-    secure_proxy = found is not None and found.scheme == "https"
-    tls = httpcore2.default_ssl_context() if endpoint.scheme == "https" or secure_proxy else None
-    proxy = None
-    if found is not None:
-        url = httpcore2.URL(scheme=found.scheme, host=found.host, port=found.port, target="/")
-        proxy = httpcore2.Proxy(url, auth=found.auth, ssl_context=tls if secure_proxy else None)
-    return httpcore2.AsyncConnectionPool(
-        ssl_context=tls,
-        proxy=proxy,
-        max_connections=None,
-        max_keepalive_connections=_KEPT,
-        keepalive_expiry=_IDLE_SECONDS,
-        network_backend=connections(refuser(endpoint)),
-    )
+    import pycurl
+
+    curl.setopt(pycurl.SSLVERSION, pycurl.SSLVERSION_TLSv1_2)
+    file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
+    if not file and not folder:
+        paths = ssl.get_default_verify_paths()
+        file, folder = paths.cafile or next(filter(os.path.isfile, _BUNDLES), None), paths.capath
+        if sys.platform == "darwin":
+            curl.setopt(pycurl.SSL_OPTIONS, pycurl.SSLOPT_NATIVE_CA)
+            curl.setopt(pycurl.PROXY_SSL_OPTIONS, pycurl.SSLOPT_NATIVE_CA)
+    for option in (pycurl.CAINFO, pycurl.PROXY_CAINFO):
+        curl.setopt(option, file) if file else curl.unsetopt(option)
+    for option in (pycurl.CAPATH, pycurl.PROXY_CAPATH):
+        curl.setopt(option, folder) if folder else curl.unsetopt(option)
 
 
-def connections(refuses: Callable[[str], str] | None) -> "httpcore2.AsyncNetworkBackend":
-    """Connections whose address is asked about, by `refuses(address)`, before a byte is sent to it: why not
-    (PermissionError), or ""."""
-    import httpcore2
-
-    class Backend(httpcore2.AnyIOBackend):
-        async def connect_tcp(self, *args: Any, **options: Any) -> httpcore2.AsyncNetworkStream:
-            stream = await super().connect_tcp(*args, **options)
-            reason = refuses(str(stream.get_extra_info("server_addr")[0])) if refuses is not None else ""
-            if reason:
-                await stream.aclose()
-                raise PermissionError(reason)
-            return stream
-
-    return Backend()
-
-
-def refuser(endpoint: Endpoint) -> Callable[[str], str] | None:
+def refuser(endpoint: Endpoint) -> Judge | None:
     """Why an address that the endpoint's name led to is not asked, None where that needs no look: an address or a local
     name is what the person wrote, and a proxy is where they said. Over https the certificate tells who answers, so that
     a private address is as good as any (split DNS, tunnels); what no public name ever means is refused."""
@@ -197,24 +300,3 @@ def refuser(endpoint: Endpoint) -> Callable[[str], str] | None:
         return f"{host} leads to {address} ({kind}), which is not allowed; to use it anyway, put it in base_url"
 
     return refuses
-
-
-def _cause(error: Exception) -> BaseException:
-    """What the library wrapped: the first fault of several, the error itself where it wrapped none."""
-    cause: BaseException = error
-    if error.args and isinstance(error.args[0], BaseException):
-        cause = error.args[0].__cause__ or error.args[0]
-    while isinstance(cause, BaseExceptionGroup):
-        cause = cause.exceptions[0]
-    return cause
-
-
-def _reason(error: Exception) -> str:
-    cause = _cause(error)
-    if isinstance(cause, OSError) and "Connect call failed" in str(cause):
-        # asyncio says which address it was and leaves out why; of several addresses, the first says it.
-        code = re.search(r"\[Errno (\d+)\]", str(cause))
-        return os.strerror(int(code[1])) if code else str(cause)
-    if getattr(cause, "reason", "") in ("WRONG_VERSION_NUMBER", "HTTP_REQUEST"):
-        return "it does not speak https; an address of a server without encryption begins with http://"
-    return getattr(cause, "strerror", None) or str(cause) or type(cause).__name__

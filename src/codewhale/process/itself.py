@@ -13,8 +13,8 @@ _PACKAGES = ("site-packages", "dist-packages")
 # What the program imports of others.
 DEPENDENCIES = frozenset(
     """
-    Stemmer anyio cronsim h11 httpcore2 iregexp_check jsonpath_rfc9535 mcp mcp_types msgspec numpy pypdfium2
-    pypdfium2_raw regex selectolax semble_grammars textual tomlkit tree_sitter tree_sitter_bash tzdata yaml
+    Stemmer anyio cronsim curl h11 httpcore2 iregexp_check jsonpath_rfc9535 mcp mcp_types msgspec numpy pycurl
+    pypdfium2 pypdfium2_raw regex selectolax semble_grammars textual tomlkit tree_sitter tree_sitter_bash tzdata yaml
     """.split()
 )
 _MOST_LINKS = 40

@@ -3,7 +3,6 @@ was wanted, and the next call to make."""
 
 import re
 from typing import Any, Literal
-from urllib.parse import unquote
 
 from msgspec import Struct
 
@@ -42,6 +41,8 @@ class Look(Struct, frozen=True):
     @classmethod
     def of_address(cls, url: str) -> "Look":
         """A search of the web for the words of an address."""
+        from urllib.parse import unquote
+
         place = unquote(url.partition("://")[2].rpartition("@")[2]).partition("?")[0]
         return cls("web_search", {"query": " ".join(re.findall(r"[^\W_]{2,30}", place)[:12]) or "web"})
 

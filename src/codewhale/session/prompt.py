@@ -8,7 +8,6 @@ import os
 import re
 import stat
 from collections.abc import Collection, Iterable
-from pathlib import Path
 
 from msgspec import Struct
 
@@ -38,7 +37,7 @@ _BY = {
     "file": "This applies to a file that was just touched or found.",
     "always": "This always applies here.",
 }
-_PROMPTS = Path(__file__).with_name("prompts")
+_PROMPTS = os.path.join(os.path.dirname(__file__), "prompts")
 
 
 class Instruction(Struct, frozen=True):
@@ -51,7 +50,12 @@ class Instruction(Struct, frozen=True):
 
 def mode_text(mode: Mode) -> str:
     """What the model is told of a mode."""
-    return (_PROMPTS / f"{mode}.md").read_text(encoding="utf-8").strip()
+    return _prompt(mode)
+
+
+def _prompt(name: str) -> str:
+    with open(os.path.join(_PROMPTS, f"{name}.md"), encoding="utf-8") as file:
+        return file.read().strip()
 
 
 def system_text(
@@ -64,8 +68,7 @@ def system_text(
 ) -> str:
     """The system text for an array of these tools, which names no other, with the person's notes, the map of the code,
     the listed skills, the rules that always apply and the instruction chain behind it."""
-    base = (_PROMPTS / "system.md").read_text(encoding="utf-8").strip()
-    base = _FOR().sub(lambda found: found["text"] if _holds(found["when"], tools) else "", base)
+    base = _FOR().sub(lambda found: found["text"] if _holds(found["when"], tools) else "", _prompt("system"))
     parts = (base, notes, _codemap_text(codemap), skills_text(skills), rules, instruction_text(instructions))
     return "\n\n".join(part for part in parts if part)
 
