@@ -1,6 +1,8 @@
 """One connection kept, what spoils it, and what of the HTTP library's faults reaches the callers."""
 
 import asyncio
+import socket
+import threading
 from pathlib import Path
 
 import pytest
@@ -192,6 +194,27 @@ async def test_certificates_are_loaded_for_https_alone(tmp_path: Path, monkeypat
         await made.close()
 
 
+async def test_a_name_that_is_never_found_holds_up_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    release, asked = threading.Event(), threading.Event()
+
+    def stuck(*_: object, **__: object) -> None:
+        asked.set()
+        release.wait(HANG)
+
+    monkeypatch.setattr(socket, "getaddrinfo", stuck)
+    made = transport("https://models.example")
+    task = asyncio.ensure_future(made.post(b"{}"))
+    await asyncio.to_thread(asked.wait, HANG)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    with pytest.raises(Unreachable, match=r"cannot connect to models\.example:443 within 0\.1 seconds"):
+        await made.post(b"{}", connect=0.1)
+    await made.close()
+    assert not release.is_set()
+    release.set()
+
+
 async def test_a_name_that_cannot_be() -> None:
     for host in ("a..b", "x" * 80 + ".invalid"):
         made = transport(f"https://{host}")
@@ -225,7 +248,7 @@ def test_a_public_name_leads_to_no_place_of_this_machine(
     for name in ("HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"):
         monkeypatch.delenv(name, raising=False)
     check = refuser(Endpoint("p", ProviderSettings(base_url=url), {}))
-    assert bool(check is not None and check(address)) is refused
+    assert bool(check(address)) is refused
 
 
 async def test_an_address_that_is_refused_is_not_even_reached(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -233,15 +256,21 @@ async def test_an_address_that_is_refused_is_not_even_reached(monkeypatch: pytes
         monkeypatch.setattr(transport_module, "refuser", lambda _: lambda address: refused and f"not {address}")
 
     async with Wire([Reply([answer(200, b"abc")])]) as wire:
+        url = wire.url.replace("127.0.0.1", "localhost")
         judge("all")
-        made = transport(wire.url)
+        made = transport(url)
         with pytest.raises(Unreachable, match=r"not 127\.0\.0\.1") as caught:
             await exchange(made)
         assert caught.value.lasting
         await made.close()
         assert wire.connections == 0
-        judge("")
         made = transport(wire.url)
+        with pytest.raises(Unreachable, match=r"not 127\.0\.0\.1"):  # nothing was resolved here
+            await exchange(made)
+        await made.close()
+        assert not wire.requests
+        judge("")
+        made = transport(url)
         assert await exchange(made) == b"abc"
         await made.close()
 

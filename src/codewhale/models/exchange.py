@@ -118,10 +118,9 @@ class Exchange:
                 self._waited, self._spoke = 0.0, True
             if not data or self._parser.done:
                 await self._end(answer, out)
-        except (WireCut, OSError) as cut:
+        except WireCut as cut:
             if not self._parser.ended:
-                reason = f"the connection failed: {cut.strerror or cut}" if isinstance(cut, OSError) else str(cut)
-                raise failure("interrupted", reason)
+                raise failure("interrupted", str(cut))
             self._end_now(out)
         except WireError as error:
             raise failure("protocol", str(error))
@@ -162,7 +161,7 @@ class Exchange:
     async def _refusal(self, answer: HttpAnswer) -> Failure:
         """The failure that an answer other than 200 means; its body is read as far as that is quick."""
         body = bytearray()
-        with contextlib.suppress(ProviderFailure, WireCut, OSError):  # What has come says enough.
+        with contextlib.suppress(ProviderFailure, WireCut):  # What has come says enough.
             await self._bounded(_read_refusal(answer, body), _REFUSAL_SECONDS, _REFUSAL_SECONDS, "")
         if answer.headers.get("content-encoding", "identity").lower() != "identity":
             body.clear()
@@ -236,7 +235,7 @@ class Exchange:
     async def _end(self, answer: HttpAnswer, out: list[StreamEvent]) -> None:
         """The answer is complete or its parser wants no more: read what is left, so that the connection can be kept."""
         if not answer.complete:
-            with contextlib.suppress(ProviderFailure, WireCut, OSError):
+            with contextlib.suppress(ProviderFailure, WireCut):
                 await self._bounded(_drain(answer), _LINGER, _LINGER, "")
         self._end_now(out)
 

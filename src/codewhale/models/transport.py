@@ -8,6 +8,7 @@ sends the request again on a new one.
 import asyncio
 import os
 import socket
+import ssl
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -18,16 +19,12 @@ from codewhale.process.addresses import address_kind, is_local_name
 if TYPE_CHECKING:
     import pycurl
 
-_CONNECT_SECONDS, _IDLE_SECONDS = 45.0, 55
-_KEPT = 8
+_CONNECT_SECONDS, _IDLE_SECONDS, _KEPT = 45.0, 55, 8
 _HEAD_BYTES, _AHEAD_BYTES = 64 * 1024, 256 * 1024  # of a head; of content before somebody asks for it
 _NO_ANSWER = "the server closed the connection without an answer"
 _WEIRD_REPLY, _TOO_LARGE, _PAUSE = 8, 100, 0x10000001  # libcurl's own, without a name to import at the start
 # Certificates of a system, where Python looks in other places for them.
 _BUNDLES = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem")
-
-
-Judge = Callable[[str], str]
 
 
 class WireError(Exception):
@@ -46,18 +43,12 @@ class Unreachable(Exception):
         self.lasting = lasting
 
 
-class _Lent(socket.socket):
-    """The library takes a copy of its descriptor, and drops it."""
-
-    __del__ = socket.socket.close
-
-
 class HttpAnswer:
     """An answer, whose head has come once `begin` returns. `headers` by lower-case name, repeated ones joined by ", ";
     `complete` once its content has been read to the end; `proxy_said` is what a proxy refused a tunnel with, `refused`
     why an address is not asked, `wrong` what makes it no answer."""
 
-    def __init__(self, multi: "pycurl.AsyncCurlMulti", curl: "pycurl.Curl", refuses: Judge | None) -> None:
+    def __init__(self, multi: "pycurl.AsyncCurlMulti", curl: "pycurl.Curl", refuses: Callable[[str], str]) -> None:
         """The transfer that `curl` describes begins; `close` ends it."""
         import pycurl
 
@@ -71,9 +62,6 @@ class HttpAnswer:
         self._head = self._held = 0
         self._pieces: list[bytes] = []
         self._cut: BaseException | None = None
-        if refuses is not None:
-            curl.setopt(pycurl.OPENSOCKETFUNCTION, self._on_socket)
-            curl.setopt(pycurl.SOCKOPTFUNCTION, self._on_copy)
         curl.setopt(pycurl.PREREQFUNCTION, self._on_asking)
         curl.setopt(pycurl.HEADERFUNCTION, self._on_line)
         curl.setopt(pycurl.WRITEFUNCTION, self._on_piece)
@@ -119,18 +107,11 @@ class HttpAnswer:
         self._over, self._cut = True, WireCut(_NO_ANSWER) if transfer.cancelled() else transfer.exception()
         self._news.set()
 
-    def _on_socket(self, _purpose: int, place: tuple[int, int, int, tuple[object, ...]]) -> socket.socket | int:
-        self.refused = self._refuses(str(place[3][0])) if self._refuses is not None else ""
-        return -1 if self.refused else _Lent(*place[:3])
-
-    def _on_copy(self, descriptor: int, _purpose: int) -> int:
-        os.set_inheritable(descriptor, False)
-        return 0
-
-    def _on_asking(self, *_addresses: object) -> int:
+    def _on_asking(self, address: str, *_others: object) -> int:
         """The request is about to be sent, for the first time or again: what came before was the proxy's."""
         self._asked, self.status = True, 0
-        return 0
+        self.refused = self._refuses(address)
+        return 1 if self.refused else 0
 
     def _on_line(self, line: bytes) -> int | None:
         """A line of a head, or one behind the content."""
@@ -174,10 +155,11 @@ class Transport:
     def __init__(self, endpoint: Endpoint) -> None:
         """Nothing is imported, opened or loaded before the first request."""
         self._endpoint = endpoint
-        rows = [f"{name}: {value}" if value else f"{name};" for name, value in endpoint.headers.items()]
-        self._headers = [row.encode("latin-1") for row in rows]
+        rows = endpoint.headers.items()
+        self._headers = [(f"{name}: {value}" if value else f"{name};").encode("latin-1") for name, value in rows]
         self._refuses = refuser(endpoint)
         self._multi: pycurl.AsyncCurlMulti | None = None
+        self._found = list[str]()
 
     async def post(self, body: bytes, method: str = "POST", connect: float = _CONNECT_SECONDS) -> HttpAnswer:
         """Send a request and wait for the head of its answer; a GET has an empty body. Raises Unreachable, WireCut,
@@ -188,6 +170,7 @@ class Transport:
             self._multi = pycurl.AsyncCurlMulti()
             self._multi.setopt(pycurl.M_MAXCONNECTS, _KEPT)
         curl = pycurl.Curl()
+        curl.setopt(pycurl.RESOLVE, await self._resolved(connect))
         self._describe(curl, connect)
         if method != "GET":
             curl.setopt(pycurl.POSTFIELDS, body)
@@ -195,6 +178,7 @@ class Transport:
         try:
             await answer.begin()
         except BaseException as error:
+            self._found = []
             fault = self._fault(error, curl, answer, connect) if isinstance(error, pycurl.error) else error
             await answer.close()
             raise fault from None
@@ -210,6 +194,30 @@ class Transport:
         """Close every connection; another request opens one anew."""
         if self._multi is not None:
             await self._multi.aclose()
+
+    async def _resolved(self, connect: float) -> list[str]:
+        """Where the name on the way leads, asked anew after a fault, in the words of libcurl, whose own thread for that
+        would hold up a close. Raises Unreachable."""
+        place = self._endpoint.proxy or self._endpoint
+        host = place.host.strip("[]")
+        if self._found or ":" in host or host.replace(".", "").isdigit():
+            return self._found
+        try:
+            async with asyncio.timeout(connect):
+                rows = await asyncio.get_running_loop().getaddrinfo(host, place.port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as error:
+            why = f" within {connect:g} seconds" if isinstance(error, TimeoutError) else f": {error.args[-1]}"
+            raise Unreachable(self._where() + why, False) from None
+        addresses = [one for one in dict.fromkeys(str(row[4][0]) for row in rows) if "%" not in one]
+        if reason := next(filter(None, map(self._refuses, addresses)), ""):
+            raise Unreachable(f"{self._where()}: {reason}", True)
+        self._found = [f"{host}:{place.port}:{','.join(addresses)}"] if addresses else []
+        return self._found
+
+    def _where(self) -> str:
+        proxy = self._endpoint.proxy
+        through = f" through the proxy {proxy.host}:{proxy.port}" if proxy else ""
+        return f"cannot connect to {self._endpoint.host}:{self._endpoint.port}{through}"
 
     def _describe(self, curl: "pycurl.Curl", connect: float) -> None:
         """Say where a request goes and how."""
@@ -238,11 +246,7 @@ class Transport:
         """What an error of the library means that came before a head."""
         import pycurl
 
-        code, *said = error.args
-        text = str(said[0]) if said else ""
-        where = f"cannot connect to {self._endpoint.host}:{self._endpoint.port}"
-        if self._endpoint.proxy is not None:
-            where += f" through the proxy {self._endpoint.proxy.host}:{self._endpoint.proxy.port}"
+        code, text, where = error.args[0], str(error.args[-1]), self._where()
         if answer.proxy_said:
             return Unreachable(f"{where}: the proxy answered {answer.proxy_said}", answer.proxy_said.startswith("4"))
         if answer.refused:
@@ -267,8 +271,6 @@ class Transport:
 
 def _trust(curl: "pycurl.Curl") -> None:
     """Trust the certificates that the system trusts, or those of SSL_CERT_FILE and SSL_CERT_DIR."""
-    import ssl
-
     import pycurl
 
     curl.setopt(pycurl.SSLVERSION, pycurl.SSLVERSION_TLSv1_2)
@@ -279,19 +281,18 @@ def _trust(curl: "pycurl.Curl") -> None:
         if sys.platform == "darwin":
             curl.setopt(pycurl.SSL_OPTIONS, pycurl.SSLOPT_NATIVE_CA)
             curl.setopt(pycurl.PROXY_SSL_OPTIONS, pycurl.SSLOPT_NATIVE_CA)
-    for option in (pycurl.CAINFO, pycurl.PROXY_CAINFO):
-        curl.setopt(option, file) if file else curl.unsetopt(option)
-    for option in (pycurl.CAPATH, pycurl.PROXY_CAPATH):
-        curl.setopt(option, folder) if folder else curl.unsetopt(option)
+    options = (pycurl.CAINFO, pycurl.PROXY_CAINFO, pycurl.CAPATH, pycurl.PROXY_CAPATH)
+    for option, path in zip(options, (file, file, folder, folder), strict=True):
+        curl.setopt(option, path) if path else curl.unsetopt(option)
 
 
-def refuser(endpoint: Endpoint) -> Judge | None:
-    """Why an address that the endpoint's name led to is not asked, None where that needs no look: an address or a local
-    name is what the person wrote, and a proxy is where they said. Over https the certificate tells who answers, so that
-    a private address is as good as any (split DNS, tunnels); what no public name ever means is refused."""
+def refuser(endpoint: Endpoint) -> Callable[[str], str]:
+    """Tells why an address that the endpoint's name led to is not asked, "" where it is: an address or a local name is
+    what the person wrote, and a proxy is where they said. Over https the certificate tells who answers, so that a
+    private address is as good as any (split DNS, tunnels); what no public name ever means is refused."""
     host = endpoint.host.strip("[]")
     if endpoint.proxy is not None or ":" in host or host[-1:].isdigit() or is_local_name(host):
-        return None
+        return lambda _: ""
 
     def refuses(address: str) -> str:
         kind = address_kind(address)
