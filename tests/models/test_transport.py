@@ -4,6 +4,7 @@ import asyncio
 import socket
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -213,6 +214,31 @@ async def test_a_name_that_is_never_found_holds_up_nothing(monkeypatch: pytest.M
     await made.close()
     assert not release.is_set()
     release.set()
+
+
+async def test_a_close_while_a_name_is_looked_for_ends_no_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    release, asked, real = threading.Event(), threading.Event(), socket.getaddrinfo
+
+    def late(*rest: Any, **options: Any) -> Any:
+        asked.set()
+        release.wait(HANG)
+        return real(*rest, **options)
+
+    monkeypatch.setattr(socket, "getaddrinfo", late)
+    async with Wire([Reply([answer(200, b"abc")])]) as wire:
+        made = transport(wire.url.replace("127.0.0.1", "localhost"))
+        other = transport(wire.url)
+        assert await exchange(other) == b"abc"
+        assert not asked.is_set()  # an address is not looked for
+        await other.close()
+        assert await exchange(other) == b"abc"  # closed, it opens one anew
+        await other.close()
+        task = asyncio.ensure_future(exchange(made))
+        await asyncio.to_thread(asked.wait, HANG)
+        await made.close()
+        release.set()
+        assert await task == b"abc"
+        await made.close()
 
 
 async def test_a_name_that_cannot_be() -> None:

@@ -101,7 +101,7 @@ class HttpAnswer:
             self._news.clear()
             await self._news.wait()
 
-    # What the library calls; an exception in here would be printed, and end the transfer.
+    # What the library calls; an exception in here would leave the request waiting until its deadline.
 
     def _on_end(self, transfer: "asyncio.Future[pycurl.Curl]") -> None:
         self._over, self._cut = True, WireCut(_NO_ANSWER) if transfer.cancelled() else transfer.exception()
@@ -120,8 +120,7 @@ class HttpAnswer:
         self._head += len(line)
         text = line.decode("latin-1").strip()
         if self._head > _HEAD_BYTES or not (self.status or text.startswith("HTTP/1.")):
-            too_large = f"its head is larger than {_HEAD_BYTES} bytes"
-            self.wrong = too_large if self._head > _HEAD_BYTES else text[:80] or "it has no status"
+            self.wrong = "its head is too large" if self._head > _HEAD_BYTES else text[:80] or "it has no status"
             return -1
         if not self.status:
             self.headers.clear()
@@ -166,11 +165,12 @@ class Transport:
         WireError."""
         import pycurl
 
+        found = await self._resolved(connect)
         if self._multi is None or self._multi.closed:
             self._multi = pycurl.AsyncCurlMulti()
             self._multi.setopt(pycurl.M_MAXCONNECTS, _KEPT)
         curl = pycurl.Curl()
-        curl.setopt(pycurl.RESOLVE, await self._resolved(connect))
+        curl.setopt(pycurl.RESOLVE, found)
         self._describe(curl, connect)
         if method != "GET":
             curl.setopt(pycurl.POSTFIELDS, body)
