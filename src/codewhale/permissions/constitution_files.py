@@ -12,12 +12,12 @@ def constitution_files(workspace: str) -> list[tuple[str, str]]:
     those of the checkout that a linked worktree belongs to; each with where the workspace lies below its folder."""
     folder = os.path.realpath(workspace)
     repository = find_repository(folder)
-    root = os.path.realpath(repository.root) if repository is not None else folder
-    below = os.path.relpath(folder, root)
+    root = repository.root if repository is not None else folder  # real, as it is `folder` or above it
     roots = [root]
-    if repository is not None and os.path.realpath(repository.common) != os.path.realpath(repository.gitdir):
-        roots.append(os.path.dirname(os.path.realpath(repository.common)))
-    parts = [] if below == "." else below.split(os.sep)
+    if repository is not None and repository.common != repository.gitdir:
+        common = os.path.realpath(repository.common)
+        roots += [os.path.dirname(common)] if common != os.path.realpath(repository.gitdir) else []
+    parts = [part for part in folder[len(root) :].split(os.sep) if part]
     files = [
         (os.path.join(top, *parts[:depth], CONSTITUTION_FILE), "/".join(parts[depth:]))
         for top in roots

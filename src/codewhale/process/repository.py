@@ -43,6 +43,9 @@ def named_elsewhere(path: str) -> str:
 
 def _points_back(repository: Repository) -> bool:
     """Whether the git directories are those of this work tree: they lie in it, or name it."""
+    own = os.path.join(repository.root, ".git")
+    if repository.gitdir == repository.common == own and not os.path.islink(own):
+        return True
     root, gitdir, common = (os.path.realpath(path) for path in (repository.root, repository.gitdir, repository.common))
     if gitdir == common and gitdir.startswith(root.rstrip("/") + "/"):
         return True
@@ -123,7 +126,11 @@ def config_entries(path: str) -> list[tuple[str, str]]:
 def _repository_at(folder: str) -> Repository | None:
     gitdir: str | None = os.path.join(folder, ".git")
     assert gitdir is not None
-    if os.path.isfile(gitdir):
+    try:
+        mode = os.stat(gitdir).st_mode
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISREG(mode):
         gitdir = _pointed(gitdir, b"gitdir:")
     if gitdir is None or not os.path.lexists(os.path.join(gitdir, "HEAD")):
         return None
