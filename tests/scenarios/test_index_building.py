@@ -1,5 +1,6 @@
 """The index of a repository is built behind a person's first turn, and by nobody else's."""
 
+import asyncio
 from pathlib import Path
 
 from codewhale.codesearch.search import CodeSearch
@@ -7,6 +8,7 @@ from codewhale.protocol.events import Notice, TurnFinished
 from codewhale.protocol.modes import Authority
 from codewhale.testing import Harness, harness
 from support.patchland import git
+from support.patience import HANG
 from support.searchtree import planted
 
 SCRIPT = [{"text": "One."}, {"text": "Two."}]
@@ -30,6 +32,10 @@ async def test_a_persons_first_turn_in_a_repository_begins_it(tmp_path: Path, ho
     async with harness(home, tree, SCRIPT) as stage:
         session = await stage.open(authority=Authority.PERSON)
         await stage.turn("Go.", session)
+        async with asyncio.timeout(HANG):  # its end is seen before what follows it has begun
+            async for envelope in stage.client.events(session):
+                if isinstance(envelope.event, Notice) and envelope.event.code == "index_building":
+                    break
         search = stage.app.parts.services.code_search
         assert isinstance(search, CodeSearch)
         answer = await search.search(str(tree), "token store", patience=None)
