@@ -12,7 +12,15 @@ from msgspec import Struct
 
 Kind = Literal["text", "glob", "variable", "output", "number", "file"]
 
-_BLANK = re.compile(r"(?:[ \t]+(?:\\\n[ \t]*)*)*(?:(?<![^\s;|&()])\#[^\n]*)?")
+_BLANKS = r"(?:[ \t]++(?:\\\n[ \t]*+)*+)*+(?:(?<![^\s;|&()])\#[^\n]*+)?+"
+_BLANK = re.compile(_BLANKS)
+_LINES = rf"(?:{_BLANKS}\n)*+{_BLANKS}"
+_BLANK_LINES = re.compile(_LINES)
+_MORE = re.compile(rf"{_BLANKS}(?![;|)\n]|&(?!>)|\Z)")
+_BAR = re.compile(rf"{_BLANKS}\|(?![|&]){_LINES}")
+_OPERATOR = re.compile(rf"{_BLANKS}(&&|\|\||;(?!;)|\n|(?=\))|\Z){_LINES}")
+# Words of one run each, with nothing in them that may be an assignment.
+_PLAIN = re.compile(r"(?:[ \t]*+[A-Za-z0-9_@%+:,./^!\]-]++(?=[ \t\n;|&)]|\Z))+")
 _RUN = re.compile(r"[A-Za-z0-9_@%+=:,./^!\]-]+|[^\x00-\x7f]+")
 _DOUBLE = re.compile(r"[^\"\\$`]+")
 _NAME = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})", re.A)
@@ -28,7 +36,6 @@ _RESERVED = re.compile(
 )
 _NOT = re.compile(r"![ \t]")
 _PROGRAM = re.compile(r"=[^\s=]")
-_OPERATOR = re.compile(r"&&|\|\||;(?!;)|\n|(?=\))|\Z")
 DEEPEST = 16
 
 
@@ -129,35 +136,29 @@ class _Reader:
         if self._depth > DEEPEST:
             raise _UnreadError
         steps: list[Pipeline] = []
-        while True:
-            self._space(lines=True)
-            if self.at == len(self.text) or self._reserved() in ends:
-                break
+        self._space(_BLANK_LINES)
+        while self.at < len(self.text) and not (ends and self._reserved() in ends):
             stages = self._pipe()
             operator = _OPERATOR.match(self.text, self.at)
             if operator is None:
                 raise _UnreadError
             self.at = operator.end()
-            steps.append(Pipeline(stages, operator[0]))
+            steps.append(Pipeline(stages, operator[1]))
         if (not steps and ends) or (steps and steps[-1].by in ("&&", "||")):
             raise _UnreadError
         self._depth -= 1
         return tuple(steps)
 
-    def _space(self, lines: bool = False) -> None:
-        while True:
-            match = _BLANK.match(self.text, self.at)
-            self.at = match.end() if match else self.at
-            if not (lines and self.text.startswith("\n", self.at)):
-                return
-            self.at += 1
+    def _space(self, blank: re.Pattern[str] = _BLANK) -> None:
+        match = blank.match(self.text, self.at)
+        self.at = match.end() if match else self.at
 
     def _reserved(self) -> str:
         match = _RESERVED.match(self.text, self.at)
         return match[0] if match else ""
 
     def _take(self, word: str) -> None:
-        self._space(lines=True)
+        self._space(_BLANK_LINES)
         if self._reserved() != word:
             raise _UnreadError
         self.at += len(word)
@@ -174,12 +175,9 @@ class _Reader:
             self.at += 1
             self._space()
         stages = [self._command()]
-        self._space()
-        while self.text.startswith("|", self.at) and self.text[self.at + 1 : self.at + 2] not in ("|", "&"):
-            self.at += 1
-            self._space(lines=True)
+        while bar := _BAR.match(self.text, self.at):
+            self.at = bar.end()
             stages.append(self._command())
-            self._space()
         return tuple(stages)
 
     def _command(self) -> Simple | Compound:
@@ -255,7 +253,12 @@ class _Reader:
         words: list[Term] = []
         reads: list[Term] = []
         texts: list[Term] = []
-        while self._more():
+        while True:
+            if plain := _PLAIN.match(self.text, self.at):
+                words += map(_literal, plain[0].split())
+                self.at = plain.end()
+            if not self._more():
+                break
             if self._redirect(reads, texts):
                 continue
             named = _ASSIGN.match(self.text, self.at) if not words else None
@@ -278,9 +281,10 @@ class _Reader:
         return Compound(block.kind, block.bodies, block.name, block.terms, tuple(reads), tuple(texts))
 
     def _more(self) -> bool:
-        self._space()
-        rest = self.text[self.at : self.at + 2]
-        return bool(rest) and (rest[0] not in ";|&)\n" or rest == "&>")
+        """Whether a word or a redirection follows; blanks before it are taken."""
+        more = _MORE.match(self.text, self.at)
+        self.at = more.end() if more else self.at
+        return more is not None
 
     def _redirect(self, reads: list[Term], texts: list[Term]) -> bool:
         match = _REDIRECT.match(self.text, self.at)
