@@ -37,7 +37,7 @@ class Harm(Struct, frozen=True):
     reason: str
 
 
-class SimpleCommand(Struct, frozen=True):
+class SimpleCommand(Struct, frozen=True, gc=False):
     """One command of a line. `known`: every word is literal, so `argv` is what the shell will run. `where` is the
     folder that it runs in, "" where that is not known."""
 

@@ -2,6 +2,8 @@
 
 A line is believed harmless only where this reader and the grammar agree on each word. Neither would do alone: on some
 thirty of a hundred thousand spoiled lines this one takes for a test or an echo what a shell reads otherwise.
+
+Each part of a tree, as each word, is made once of what was made before, so that none can be in a circle (gc=False).
 """
 
 import re
@@ -39,7 +41,7 @@ _PROGRAM = re.compile(r"=[^\s=]")
 DEEPEST = 16
 
 
-class Part(Struct, frozen=True):
+class Part(Struct, frozen=True, gc=False):
     """A part of a word: text, a pattern, the value of a variable, the output of commands, a number that is worked out,
     or the name of a file that holds the output of commands. `quoted`: it stays one word, whatever is in it."""
 
@@ -49,7 +51,7 @@ class Part(Struct, frozen=True):
     steps: "tuple[Pipeline, ...]" = ()
 
 
-class Term(Struct, frozen=True):
+class Term(Struct, frozen=True, gc=False):
     """One word as it is written; `bare` when no quote, no escape and nothing to be worked out stands in it. `text` is
     what it surely is, patterns as they are written; None when that is worked out."""
 
@@ -58,7 +60,7 @@ class Term(Struct, frozen=True):
     text: str | None
 
 
-class Simple(Struct, frozen=True):
+class Simple(Struct, frozen=True, gc=False):
     """A simple command. `reads` are the files it is fed, `texts` its here-strings; what it writes is thrown away."""
 
     assigns: tuple[tuple[str, Term], ...]
@@ -78,7 +80,7 @@ class Compound(Struct, frozen=True):
     texts: tuple[Term, ...] = ()
 
 
-class Pipeline(Struct, frozen=True):
+class Pipeline(Struct, frozen=True, gc=False):
     stages: "tuple[Simple | Compound, ...]"
     by: str
 

@@ -18,7 +18,7 @@ _LONGEST = 300
 _BRACES = re.compile(r"\{([^{}]*,[^{}]*)\}")
 
 
-class Word(Struct, frozen=True):
+class Word(Struct, frozen=True, gc=False):
     """One word. `text` is what is known of it, with UNKNOWN for each part that is not; `literal` says that every
     shell takes the word for exactly `text`; `plain` that no quote and no escape stands in it; `glob` that a pattern
     does; `names` are the variables in it."""
