@@ -21,20 +21,29 @@ from codewhale.process.sandbox.profiles import beneath
 MOST_NAMES = 500
 MOST_ENTRIES = 40_000
 _MOST_SETTINGS = 65_536
+# Of a deeper path, the folders are not looked at one by one.
+_DEEPEST = 64
 _ODD = lazy(r"[\s'\"\\]|^[-@]")
 
 
 @functools.lru_cache(maxsize=1024)
 def real_path(path: str) -> str:
-    """Where a path really leads; kept until one look at a line is over."""
+    """Where a path really leads; kept until one look at a line is over. One that is written without dots, in a folder
+    that leads to itself, can only be a link by its own name."""
+    folder, _, name = path.rpartition("/")
+    plain = len(folder) > 1 and name not in ("", ".", "..") and path.count("/") < _DEEPEST
+    if plain and real_path(folder) == folder and not os.path.islink(path):
+        return path
     try:
         return os.path.realpath(path)
     except (OSError, ValueError):
         return path
 
 
+@functools.lru_cache(maxsize=256)
 def program_in(inside: str, name: str) -> str:
-    """The file below a folder that is found under a program's name, or would be: PATH names its folder. "" for none."""
+    """The file below a folder that is found under a program's name, or would be: PATH names its folder. "" for none;
+    kept until one look at a line is over."""
     paths = (os.path.join(folder, name) for folder in _own_folders(os.environ.get("PATH", ""), inside))
     return next(filter(os.path.lexists, paths), "")
 
@@ -248,9 +257,9 @@ class ShellPaths(Struct, frozen=True):
         if _OPEN().fullmatch(path):
             return
         real = real_path(posixpath.join(folder, text))
-        if self.folders and not self.inside(path) and any(beneath(real, one) for one in self.folders):
-            return
         if not self.inside(path):
+            if any(beneath(real, one) for one in self.folders):
+                return
             ask("shell.outside", f"{text} is outside the workspace")
         if real == path or _OPEN().fullmatch(real):
             return
@@ -282,9 +291,8 @@ class ShellPaths(Struct, frozen=True):
     def chosen(self, folder: str) -> str:
         """The file that names a program of the project for one of the machine's."""
         while self.inside(folder):
-            for name in _CHOOSERS:
-                if _OWN_PATH().search(read_small(posixpath.join(folder, name), _MOST_SETTINGS) or b""):
-                    return name
+            if name := chooser_in(folder):
+                return name
             if folder == self.workspace:
                 break
             folder = posixpath.dirname(folder)
@@ -337,6 +345,15 @@ class ShellPaths(Struct, frozen=True):
         if re.fullmatch(r"/(?:home|Users|mnt|media|Volumes)/[^/]+", path):
             return "a home folder or a disk"
         return "the whole workspace" if self.workspace.startswith(path + "/") else ""
+
+
+@functools.lru_cache(maxsize=256)
+def chooser_in(folder: str) -> str:
+    """The file in a folder that chooses programs by their paths, "" for none; kept until one look at a line is over."""
+    for name in _CHOOSERS:
+        if _OWN_PATH().search(read_small(posixpath.join(folder, name), _MOST_SETTINGS) or b""):
+            return name
+    return ""
 
 
 @functools.lru_cache(maxsize=4096)

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from codewhale.permissions.shell.checks import CHECKS, SYNTAXES
-from codewhale.permissions.shell.paths import ShellPaths, ask, program_in, real_path
+from codewhale.permissions.shell.paths import ShellPaths, ask, chooser_in, program_in, real_path
 from codewhale.permissions.shell.table import Reads, reads, roles
 from codewhale.permissions.shell.words import GLOB, UNKNOWN, Word
 from codewhale.process.repository import Repository, config_entries, find_repository, named_elsewhere
@@ -31,6 +31,8 @@ _DEEP = frozenset("status diff diff-files diff-index describe grep ls-files stas
 def look_anew() -> None:
     """Forget what was seen of the disk: a line is about to be looked at, and what it meets is as it is then."""
     real_path.cache_clear()
+    program_in.cache_clear()
+    chooser_in.cache_clear()
     _repository_of.cache_clear()
     _why_any.cache_clear()
     _submodule.cache_clear()
@@ -195,7 +197,7 @@ def only_reads(call: Candidate, places: ShellPaths) -> bool:
     if call.more and (not rules.any or rules.at):
         ask("shell.option", f"{name} may read a file name as an option")
     for word in call.words[1:]:
-        if doubt := _doubt(word, rules):
+        if (word.glob or UNKNOWN in word.text) and (doubt := _doubt(word, rules)):
             ask("shell.expansion", doubt)
     _look(name, rules, rest, folders, places)
     return rules.sandbox
@@ -263,7 +265,7 @@ def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], p
     why = CHECKS[rules.check](kinds.options, kinds.values, kinds.operands) if rules.check else ""
     if not why and rules.at and any(word.startswith("@") for word in kinds.operands):
         why = f"{name} takes options from the file after @"
-    if not why and rules.follows.intersection(kinds.options):
+    if not why and not rules.follows.isdisjoint(kinds.options):
         why = next((why for where in folders if (why := places.links(_operands(rules, kinds), where))), "")
     if why:
         ask("shell.option", why)
