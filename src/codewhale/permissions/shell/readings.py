@@ -2,6 +2,7 @@
 variables hold and where it is at each of them."""
 
 import re
+from itertools import chain
 
 from msgspec import Struct
 
@@ -86,20 +87,22 @@ class Readings:
 
     def _pipe(self, step: Pipeline, state: _State, depth: int) -> None:
         before: list[list[str]] | None = []
+        alone = len(step.stages) == 1
         for number, stage in enumerate(step.stages):
-            own = state.copy() if len(step.stages) > 1 else state
-            own.fed = state.fed or number > 0 or bool(stage.reads or stage.texts)
-            self._files(stage, own, depth)
+            own = state if alone else state.copy()
+            if number or stage.reads or stage.texts:
+                own.fed = True
+                self._files(stage, own, depth)
             if isinstance(stage, Simple):
-                if len(step.stages) == 1 and len(stage.words) == 1 and stage.words[0].text == "env":
+                if alone and len(stage.words) == 1 and stage.words[0].text == "env":
                     ask("shell.unknown", "env without a command prints all environment variables")
                 words = self._simple(stage, own, before if number else None, depth)
                 before = None if before is None else [*before, words]
             else:
                 self._block(stage, own, depth)
                 before = None
-        if len(step.stages) == 1:
-            state.fed = state.fed and not (step.stages[0].reads or step.stages[0].texts)
+        if alone and (step.stages[0].reads or step.stages[0].texts):
+            state.fed = False
 
     def _files(self, stage: Simple | Compound, state: _State, depth: int) -> None:
         for term in stage.texts:
@@ -257,6 +260,8 @@ class Readings:
     def _words(self, term: Term, state: _State, depth: int, condition: bool) -> list[Word]:
         if condition and term.text is not None:
             return [Word(term.text)]
+        if len(term.parts) == 1 and term.parts[0].kind == "text":
+            return [Word(term.parts[0].text, plain=term.bare)]
         texts, pattern = self._texts(term, state, depth)
         names = (pattern,) if pattern else ()
         return [Word(text, plain=term.bare, glob=bool(pattern), names=names) for text in texts]
@@ -267,8 +272,6 @@ class Readings:
 
     def _texts(self, term: Term, state: _State, depth: int, loop: bool = False) -> tuple[list[str], str]:
         """The words that a word becomes, and the pattern that they come from."""
-        if len(term.parts) == 1 and term.parts[0].kind == "text":
-            return [term.parts[0].text], ""
         text, literal, glob = "", True, False
         for part in term.parts:
             value, tame = (part.text, True) if part.kind == "glob" else self._part(part, state, depth)
@@ -338,7 +341,7 @@ class Readings:
 
 
 def _both(*folders: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(folder for some in folders for folder in some))
+    return tuple(dict.fromkeys(chain.from_iterable(folders)))
 
 
 def _plain(steps: tuple[Pipeline, ...]) -> bool:
