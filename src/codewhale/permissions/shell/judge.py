@@ -157,8 +157,9 @@ def _agree(strict: list[list[str | None]], line: ParsedLine) -> bool:
 def _same(words: list[str | None], seen: list[Word]) -> bool:
     if words[0] == "[[":
         return bool(seen) and seen[0].text == "[["
-    return len(words) == len(seen) and all(
-        text is None or text == word.text for text, word in zip(words, seen, strict=True)
+    texts = [word.text for word in seen]
+    return words == texts or (
+        len(words) == len(texts) and all(one in (None, other) for one, other in zip(words, texts, strict=True))
     )
 
 

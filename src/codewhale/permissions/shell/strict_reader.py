@@ -100,22 +100,22 @@ def words_of(steps: tuple[Pipeline, ...]) -> Iterator[list[str | None]]:
     for step in steps:
         for stage in step.stages:
             if isinstance(stage, Simple):
-                for term in [*(value for _, value in stage.assigns), *stage.words, *stage.reads, *stage.texts]:
-                    yield from _inner(term)
-                if stage.words:
-                    yield [term.text for term in stage.words]
+                texts = [term.text for term in stage.words]
+                if None in texts or stage.assigns or stage.reads or stage.texts:
+                    yield from _inner(*(value for _, value in stage.assigns), *stage.words, *stage.reads, *stage.texts)
+                if texts:
+                    yield texts
                 continue
-            for term in stage.terms:
-                yield from _inner(term)
+            yield from _inner(*stage.terms)
             for body in stage.bodies:
                 yield from words_of(body)
-            for term in (*stage.reads, *stage.texts):
-                yield from _inner(term)
+            yield from _inner(*stage.reads, *stage.texts)
 
 
-def _inner(term: Term) -> Iterator[list[str | None]]:
-    for part in term.parts:
-        yield from words_of(part.steps)
+def _inner(*terms: Term) -> Iterator[list[str | None]]:
+    for term in terms:
+        for part in term.parts:
+            yield from words_of(part.steps)
 
 
 def _literal(text: str, bare: bool = True) -> Term:
