@@ -112,9 +112,8 @@ def _spelled(word: Word) -> str:
 
 def harm_of(call: ShellCall, places: ShellPaths) -> Iterator[Harm]:
     text = call.text if call.roles.rows else ""
-    asks_about_itself = call.texts in (["--help"], ["--version"])
     for row in call.roles.rows:
-        if row.when.search(text) if row.when is not None else not asks_about_itself:
+        if row.when.search(text) if row.when is not None else call.texts not in (["--help"], ["--version"]):
             yield Harm(f"floor.{row.kind}", f"{call.name}: {row.why}")
     for name, _ in call.command.assigns:
         if name.startswith("CODEWHALE_"):
@@ -170,22 +169,22 @@ def _roots_of_find(texts: list[str]) -> Iterator[str]:
 
 def written(call: ShellCall) -> list[str]:
     """The paths that a command writes, as far as its words tell."""
-    name, operands, sets = call.name, call.operands(), call.roles.sets
+    name, sets = call.name, call.roles.sets
     in_place = name in ("sed", "gsed", "perl", "ruby", "yq", "sd") and ("i" in call.letters() or call.has("--in-place"))
     if "writes_all" in sets or in_place:
-        return operands
+        return call.operands()
     if "writes_last" in sets:
-        into = call.values("t", "target-directory")
+        into, operands = call.values("t", "target-directory"), call.operands()
         return [*into, *operands[-1:], *(operands[:-1] if name == "mv" else ())]
     if name == "dd":
-        return [text[3:] for text in operands if text.startswith("of=")]
+        return [text[3:] for text in call.operands() if text.startswith("of=")]
     if "writes_out" in sets:
         return call.values(
             "o", "output", "O", "output-document", "out", "C", "directory", "P", "f" if name == "ssh-keygen" else "o"
         )
     if name in ("xxd", "uniq"):
-        return operands[1:2]
-    return call.values("f", "file") if name == "git" and operands[:1] == ["config"] else []
+        return call.operands()[1:2]
+    return call.values("f", "file") if name == "git" and call.operands()[:1] == ["config"] else []
 
 
 def harm_of_redirect(redirect: Redirect, where: str, places: ShellPaths) -> Iterator[Harm]:

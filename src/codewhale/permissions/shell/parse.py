@@ -253,8 +253,9 @@ class _Walk:
 
     def _command(self, node: "Node", depth: int) -> None:
         command = ParsedCommand([], [], [], [], where=self.line.variables.get("PWD", ""), within=self._function)
-        raw = self._source[node.start_byte : node.end_byte]
-        if node.type == "command" and _WORDS_ALONE.fullmatch(raw):
+        kind = node.type
+        raw = self._source[node.start_byte : node.end_byte] if kind == "command" else b""
+        if raw in self._alone or _WORDS_ALONE.fullmatch(raw):
             if raw not in self._alone:
                 self._alone[raw] = [Word(word) for word in raw.decode("ascii").split()]
             command.words = self._alone[raw]
@@ -286,18 +287,19 @@ class _Walk:
 
     def _parts(self, node: "Node", command: ParsedCommand, depth: int) -> None:
         for child in node.children:
-            if child.type == "variable_assignment" and not command.words:
+            kind = child.type
+            if kind == "variable_assignment" and not command.words:
                 command.assigns.append(self._assign(child, depth))
-            elif child.type == "command_name":
+            elif kind == "command_name":
                 command.words.append(
                     self._word(child.children[0], depth) if child.children else bare(self._text(child))
                 )
-            elif child.type in _REDIRECTS:
+            elif kind in _REDIRECTS:
                 self._redirect(child, [command], depth)
-            elif child.type == "variable_assignment":
+            elif kind == "variable_assignment":
                 command.assigns.append(self._assign(child, depth))
                 command.words.append(Word(self._text(child), literal=False))
-            elif child.type in _WORDS:
+            elif kind in _WORDS:
                 command.words.append(self._word(child, depth))
             elif child.children:
                 self._parts(child, command, depth + 1) if depth < DEEPEST else self._shape("commands nested too deep")

@@ -44,8 +44,14 @@ def real_path(path: str) -> str:
 def program_in(inside: str, name: str) -> str:
     """The file below a folder that is found under a program's name, or would be: PATH names its folder. "" for none;
     kept until one look at a line is over."""
-    paths = (os.path.join(folder, name) for folder in _own_folders(os.environ.get("PATH", ""), inside))
+    paths = [os.path.join(folder, name) for folder in own_folders(inside)]
     return next(filter(os.path.lexists, paths), "")
+
+
+@functools.lru_cache(maxsize=16)
+def own_folders(inside: str) -> list[str]:
+    """The folders below a folder that PATH names; kept until one look at a line is over."""
+    return _own_folders(os.environ.get("PATH", ""), inside)
 
 
 @functools.lru_cache(maxsize=16)

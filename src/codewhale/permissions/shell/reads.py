@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from codewhale.permissions.shell.checks import CHECKS, SYNTAXES
-from codewhale.permissions.shell.paths import ShellPaths, ask, chooser_in, program_in, real_path
+from codewhale.permissions.shell.paths import ShellPaths, ask, chooser_in, own_folders, program_in, real_path
 from codewhale.permissions.shell.table import Reads, reads, roles
 from codewhale.permissions.shell.words import GLOB, UNKNOWN, Word
 from codewhale.process.repository import Repository, config_entries, find_repository, named_elsewhere
@@ -32,6 +32,7 @@ def look_anew() -> None:
     """Forget what was seen of the disk: a line is about to be looked at, and what it meets is as it is then."""
     real_path.cache_clear()
     program_in.cache_clear()
+    own_folders.cache_clear()
     chooser_in.cache_clear()
     _repository_of.cache_clear()
     _why_any.cache_clear()
@@ -85,7 +86,7 @@ def _hooked(folder: str) -> bool:
 
 def _bare_at(folder: str, top: str) -> str:
     """The folder, or one above it up to the top of the work tree, that git takes for a git directory."""
-    folder = os.path.realpath(folder)
+    folder = real_path(folder)
     while True:
         try:
             names = set(os.listdir(folder))
