@@ -69,8 +69,7 @@ class Floor:
     def _unwrap(self, command: ParsedCommand, calls: list[ShellCall]) -> None:
         """Add a command, and the ones behind the wrappers in it."""
         waiting = [_split(command.words)]
-        while waiting and waiting[0] and self._left > 0:
-            words = waiting.pop(0)
+        while waiting and (words := waiting.pop(0)) and self._left > 0:
             self._left -= 1 + len(words) // 10
             name = name_of(words[0])
             call = ShellCall(name, words, command, roles(name))

@@ -252,28 +252,7 @@ class ShellPaths(Struct, frozen=True):
         """Ask where looking at this path, from any of these folders, is a person's matter: what it says counts, and
         where it leads by links."""
         for folder in folders:
-            self._reading(text, folder)
-
-    def _reading(self, text: str, folder: str) -> None:
-        path = self.absolute(text, folder)
-        if not path:
-            ask("shell.expansion", "it names a path that is only known when it runs")
-        if secret(self.below(path)):
-            ask("shell.secret-read", f"{text} may hold a secret")
-        if _OPEN().fullmatch(path):
-            return
-        real = real_path(posixpath.join(folder, text))
-        if not self.inside(path):
-            if any(beneath(real, one) for one in self.folders):
-                return
-            ask("shell.outside", f"{text} is outside the workspace")
-        if real == path or _OPEN().fullmatch(real):
-            return
-        top = real_path(self.workspace)
-        if not beneath(real, top):
-            ask("shell.outside", f"{text} is a link out of the workspace")
-        if secret(real[len(top) :]):
-            ask("shell.secret-read", f"{text} leads to what may hold a secret")
+            read_once(self, text, folder)
 
     def links(self, operands: list[str], folder: str) -> str:
         """Why following links below these paths may lead out of the workspace."""
@@ -351,6 +330,30 @@ class ShellPaths(Struct, frozen=True):
         if re.fullmatch(r"/(?:home|Users|mnt|media|Volumes)/[^/]+", path):
             return "a home folder or a disk"
         return "the whole workspace" if self.workspace.startswith(path + "/") else ""
+
+
+@functools.lru_cache(maxsize=1024)
+def read_once(places: ShellPaths, text: str, folder: str) -> None:
+    """Ask where looking at a path from a folder is a person's matter; kept until one look at a line is over."""
+    path = _absolute(text, folder)
+    if not path:
+        ask("shell.expansion", "it names a path that is only known when it runs")
+    if secret(places.below(path)):
+        ask("shell.secret-read", f"{text} may hold a secret")
+    if _OPEN().fullmatch(path):
+        return
+    real = real_path(posixpath.join(folder, text))
+    if not places.inside(path):
+        if any(beneath(real, one) for one in places.folders):
+            return
+        ask("shell.outside", f"{text} is outside the workspace")
+    if real == path or _OPEN().fullmatch(real):
+        return
+    top = real_path(places.workspace)
+    if not beneath(real, top):
+        ask("shell.outside", f"{text} is a link out of the workspace")
+    if secret(real[len(top) :]):
+        ask("shell.secret-read", f"{text} leads to what may hold a secret")
 
 
 @functools.lru_cache(maxsize=256)

@@ -190,7 +190,12 @@ class Readings:
         if not command.words:
             return []
         condition = first == "[["
-        words = [word for term in command.words for word in self._words(term, state, depth, condition)]
+        words: list[Word] = []
+        for term in command.words:
+            if not condition and len(term.parts) == 1 and term.parts[0].kind == "text":
+                words.append(Word(term.parts[0].text, plain=term.bare))
+            else:
+                words += self._words(term, state, depth, condition)
         texts = [word.text for word in words]
         if first == "read":
             for text in texts[1:]:
@@ -260,8 +265,6 @@ class Readings:
     def _words(self, term: Term, state: _State, depth: int, condition: bool) -> list[Word]:
         if condition and term.text is not None:
             return [Word(term.text)]
-        if len(term.parts) == 1 and term.parts[0].kind == "text":
-            return [Word(term.parts[0].text, plain=term.bare)]
         texts, pattern = self._texts(term, state, depth)
         names = (pattern,) if pattern else ()
         return [Word(text, plain=term.bare, glob=bool(pattern), names=names) for text in texts]

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 
 from codewhale.permissions.shell.checks import CHECKS, SYNTAXES
-from codewhale.permissions.shell.paths import ShellPaths, ask, chooser_in, own_folders, program_in, real_path
+from codewhale.permissions.shell.paths import ShellPaths, ask, chooser_in, own_folders, program_in, read_once, real_path
 from codewhale.permissions.shell.table import Reads, reads, roles
 from codewhale.permissions.shell.words import GLOB, UNKNOWN, Word
 from codewhale.process.repository import Repository, config_entries, find_repository, named_elsewhere
@@ -34,6 +34,7 @@ def look_anew() -> None:
     program_in.cache_clear()
     own_folders.cache_clear()
     chooser_in.cache_clear()
+    read_once.cache_clear()
     _repository_of.cache_clear()
     _why_any.cache_clear()
     _submodule.cache_clear()
@@ -151,7 +152,7 @@ _UNKNOWN_TEXT = frozenset(("printf", "test"))
 _PATH_VALUES = frozenset(("r", "reference", "f", "file", "O", "exclude-from", "ignore-rev"))
 
 
-class SortedWords(Struct):
+class SortedWords(Struct, gc=False):
     """The words of a call, sorted: names and letters of options as they came, their values, operands."""
 
     options: list[str]
@@ -159,7 +160,7 @@ class SortedWords(Struct):
     operands: list[str]
 
 
-class Candidate(Struct, frozen=True):
+class Candidate(Struct, frozen=True, gc=False):
     """One command to judge: its words, the folders that it may run in, whether paths of the workspace that are not
     known yet will join its words, and whether it is given an input."""
 
@@ -271,7 +272,8 @@ def _look(name: str, rules: Reads, words: list[str], folders: tuple[str, ...], p
     if why:
         ask("shell.option", why)
     paths = [] if rules.text else _operands(rules, kinds)
-    paths += [value for option, value in kinds.values if option in _PATH_VALUES and not rules.any]
+    if kinds.values and not rules.any:
+        paths += [value for option, value in kinds.values if option in _PATH_VALUES]
     for path in paths:
         if rules.sandbox and ":" in path:  # git's REVISION:PATH
             path = path.partition(":")[2] or "."
