@@ -18,15 +18,7 @@ from codewhale.permissions.shell.paths import secret_file
 from codewhale.permissions.shell.words import odd_character
 from codewhale.protocol.decisions import FOR_THE_MODEL, Decision, DecisionRequest, Offer, Opinion
 from codewhale.protocol.modes import Approval, Authority, Mode
-from codewhale.protocol.tools import (
-    ChildSubject,
-    CommandSubject,
-    Effect,
-    JobSubject,
-    PathSubject,
-    Subject,
-    UrlSubject,
-)
+from codewhale.protocol.tools import ChildSubject, CommandSubject, Effect, JobSubject, PathSubject, Subject, UrlSubject
 
 if TYPE_CHECKING:
     from codewhale.permissions.shell.judge import ShellJudgement

@@ -131,8 +131,7 @@ def _saved(call: ShellCall) -> Iterator[str]:
     if named:
         yield from (posixpath.basename(urlsplit(text).path) for text in call.operands() if _is_address(text))
     if call.name in ("scp", "sftp", "rsync", "gsutil", "aws", "rclone"):
-        yield from map(posixpath.basename, call.operands()[-1:])
-        yield from (posixpath.basename(text) for text in call.operands()[:-1])
+        yield from map(posixpath.basename, call.operands())
 
 
 def _is_address(text: str) -> bool:

@@ -46,7 +46,7 @@ class SimpleCommand(Struct, frozen=True, gc=False):
     where: str = ""
 
 
-class ShellCall(Struct):
+class ShellCall(Struct, gc=False):
     """One command as harm is looked for in it: the program's name, all its words, the command it came from."""
 
     name: str
@@ -105,9 +105,7 @@ class ShellCall(Struct):
 
 
 def _spelled(word: Word) -> str:
-    return (
-        word.text.replace(UNKNOWN, f"${word.names[0]}" if word.names else "$()") if UNKNOWN in word.text else word.text
-    )
+    return word.text.replace(UNKNOWN, f"${word.names[0]}" if word.names else "$()")
 
 
 def harm_of(call: ShellCall, places: ShellPaths) -> Iterator[Harm]:

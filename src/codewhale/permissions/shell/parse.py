@@ -377,8 +377,7 @@ class _Walk:
             self.statement(node, depth)
 
     def _names(self, node: "Node") -> list[str]:
-        names = [self._text(child) for child in node.children if child.type == "variable_name"]
-        return names[:4]
+        return [self._text(child) for child in node.children if child.type == "variable_name"][:4]
 
 
 def _home(word: Word, variables: dict[str, str]) -> Word:

@@ -44,14 +44,8 @@ def real_path(path: str) -> str:
 def program_in(inside: str, name: str) -> str:
     """The file below a folder that is found under a program's name, or would be: PATH names its folder. "" for none;
     kept until one look at a line is over."""
-    paths = [os.path.join(folder, name) for folder in own_folders(inside)]
+    paths = [os.path.join(folder, name) for folder in _own_folders(os.environ.get("PATH", ""), inside)]
     return next(filter(os.path.lexists, paths), "")
-
-
-@functools.lru_cache(maxsize=16)
-def own_folders(inside: str) -> list[str]:
-    """The folders below a folder that PATH names; kept until one look at a line is over."""
-    return _own_folders(os.environ.get("PATH", ""), inside)
 
 
 @functools.lru_cache(maxsize=16)
@@ -273,16 +267,6 @@ class ShellPaths(Struct, frozen=True):
         avoided = (lambda path: secret(self.below(path))) if hidden else (lambda path: False)
         return trouble_below([self.workspace], real_path(self.workspace), names, linked, avoided)
 
-    def chosen(self, folder: str) -> str:
-        """The file that names a program of the project for one of the machine's."""
-        while self.inside(folder):
-            if name := chooser_in(folder):
-                return name
-            if folder == self.workspace:
-                break
-            folder = posixpath.dirname(folder)
-        return ""
-
     def shadowed(self, folder: str) -> str:
         """The file that Python would load in place of one of its own modules."""
         names = expand("*.py", folder) or ["*"]
@@ -357,11 +341,15 @@ def read_once(places: ShellPaths, text: str, folder: str) -> None:
 
 
 @functools.lru_cache(maxsize=256)
-def chooser_in(folder: str) -> str:
-    """The file in a folder that chooses programs by their paths, "" for none; kept until one look at a line is over."""
-    for name in _CHOOSERS:
-        if _OWN_PATH().search(read_small(posixpath.join(folder, name), _MOST_SETTINGS) or b""):
-            return name
+def chosen(places: ShellPaths, folder: str) -> str:
+    """The file that names a program of the project for one of the machine's; kept until one look at a line is over."""
+    while places.inside(folder):
+        for name in _CHOOSERS:
+            if _OWN_PATH().search(read_small(posixpath.join(folder, name), _MOST_SETTINGS) or b""):
+                return name
+        if folder == places.workspace:
+            break
+        folder = posixpath.dirname(folder)
     return ""
 
 

@@ -37,7 +37,7 @@ _LISTED = ("grep", "sort", "head", "tail", "uniq")
 _SETS = re.compile(r"[-+][eux]+|-[eux]*o|pipefail|errexit|nounset|xtrace")
 
 
-class _State(Struct):
+class _State(Struct, gc=False):
     """What holds at a point of a line: its variables (None for a value that is not known), the folders it may be in,
     those in which it is when the last command failed, and whether its commands are given an input."""
 

@@ -5,12 +5,12 @@ import functools
 import os
 import re
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from msgspec import Struct
 
 from codewhale.permissions.shell.checks import CHECKS, SYNTAXES
-from codewhale.permissions.shell.paths import ShellPaths, ask, chooser_in, own_folders, program_in, read_once, real_path
+from codewhale.permissions.shell.paths import ShellPaths, ask, chosen, program_in, read_once, real_path
 from codewhale.permissions.shell.table import Reads, reads, roles
 from codewhale.permissions.shell.words import GLOB, UNKNOWN, Word
 from codewhale.process.repository import Repository, config_entries, find_repository, named_elsewhere
@@ -30,14 +30,8 @@ _DEEP = frozenset("status diff diff-files diff-index describe grep ls-files stas
 
 def look_anew() -> None:
     """Forget what was seen of the disk: a line is about to be looked at, and what it meets is as it is then."""
-    real_path.cache_clear()
-    program_in.cache_clear()
-    own_folders.cache_clear()
-    chooser_in.cache_clear()
-    read_once.cache_clear()
-    _repository_of.cache_clear()
-    _why_any.cache_clear()
-    _submodule.cache_clear()
+    for kept in (real_path, program_in, chosen, read_once, _repository_of, _why_any, _submodule):
+        kept.cache_clear()
 
 
 def why_more(folder: str, command: str) -> str:
@@ -89,10 +83,7 @@ def _bare_at(folder: str, top: str) -> str:
     """The folder, or one above it up to the top of the work tree, that git takes for a git directory."""
     folder = real_path(folder)
     while True:
-        try:
-            names = set(os.listdir(folder))
-        except OSError:
-            names = set()
+        names = set(_names(folder))
         if ".git" not in names and is_git_directory(names):
             return folder
         if folder in (top, "/"):
@@ -172,33 +163,34 @@ class Candidate(Struct, frozen=True, gc=False):
 
 def only_reads(call: Candidate, places: ShellPaths) -> bool:
     """Whether one command needs the sandbox to do no more than reading; asks about one that may do more."""
-    name, folders = program(call.words[0]), call.folders
+    first, *others = call.words
+    name, folders, table = program(first), call.folders, reads()
     if not name:
-        ask("shell.unknown", f"{call.words[0].text} may not be the system's own program")
+        ask("shell.unknown", f"{first.text} may not be the system's own program")
     if planted := program_in(places.workspace, name):
         ask("shell.project-code", f"{planted} may run as {name}")
-    rest = [word.text for word in call.words[1:]]
-    if _asks_version(name, rest, call, places):
-        return name in reads().questions["chosen"]
+    rest = [word.text for word in others]
+    if rest and rest[-1] in table.versions and _asks_version(name, rest, call, places):
+        return name in table.questions["chosen"]
     rules: Reads | None
     if name == "git":
-        while rest and (rest[0] in reads().before_git or (rest[0] == "-C" and len(rest) > 1)):
+        while rest and (rest[0] in table.before_git or (rest[0] == "-C" and len(rest) > 1)):
             if rest[0] == "-C":
                 places.reading(rest[1], *folders)
                 folders, rest = tuple(places.absolute(rest[1], folder) for folder in folders), rest[1:]
             rest = rest[1:]
         name = f"git {rest[0]}" if rest else "git"
-        rules, rest = reads().git.get(rest[0]) if rest else None, rest[1:]
+        rules, rest = table.git.get(rest[0]) if rest else None, rest[1:]
         for folder in folders if rules is not None else ():
             if why := why_more(folder, name.partition(" ")[2]):
                 ask("shell.repository", f"git there may run programs or read other places: {why}")
     else:
-        rules = reads().programs.get(name)
+        rules = table.programs.get(name)
     if rules is None:
         ask("shell.unknown", f"{name} may do more than read")
     if call.more and (not rules.any or rules.at):
         ask("shell.option", f"{name} may read a file name as an option")
-    for word in call.words[1:]:
+    for word in others:
         if (word.glob or UNKNOWN in word.text) and (doubt := _doubt(word, rules)):
             ask("shell.expansion", doubt)
     _look(name, rules, rest, folders, places)
@@ -206,20 +198,20 @@ def only_reads(call: Candidate, places: ShellPaths) -> bool:
 
 
 def _asks_version(name: str, rest: list[str], call: Candidate, places: ShellPaths) -> bool:
-    """Whether it is a question for a program's version. A program that takes code from its input must have none, and
-    one that a file of the project chooses is asked about where there is such a file."""
+    """Whether words that end like one are a question for a program's version. A program that takes code from its input
+    must have none, and one that a file of the project chooses is asked about where there is such a file."""
     versions, questions = reads().versions, reads().questions
-    if call.more or not rest or rest[-1] not in versions or UNKNOWN in "".join(rest):
+    if call.more or UNKNOWN in "".join(rest):
         return False
     module = rest[1] if name in ("python", "python3") and rest[0] == "-m" and len(rest) == 3 else ""
     if (rest[-1] != "--version" or module not in questions["modules"]) if module else len(rest) > 1:
         return False
     if name not in versions[rest[-1]]:
         return False
-    looks = [places.chosen] if name in questions["chosen"] else []
-    looks += [places.shadowed] if module else []
-    looks += [places.loaded] if (module or name) in questions["loading"] else []
-    if why := next((why for look in looks for folder in call.folders if (why := look(folder))), ""):
+    looks: list[Callable[[ShellPaths, str], str]] = [chosen] if name in questions["chosen"] else []
+    looks += [ShellPaths.shadowed] if module else []
+    looks += [ShellPaths.loaded] if (module or name) in questions["loading"] else []
+    if why := next((why for look in looks for folder in call.folders if (why := look(places, folder))), ""):
         ask("shell.project-code", f"a file in the project decides what runs: {why}")
     if call.fed and not roles(name).sets.isdisjoint(("shells", "interpreters")):
         ask("shell.construct", f"{name} may run what it reads")

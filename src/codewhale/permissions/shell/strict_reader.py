@@ -2,7 +2,6 @@
 
 A line is believed harmless only where this reader and the grammar agree on each word. Neither would do alone: on some
 thirty of a hundred thousand spoiled lines this one takes for a test or an echo what a shell reads otherwise.
-
 Each part of a tree, as each word, is made once of what was made before, so that none can be in a circle (gc=False).
 """
 
@@ -36,7 +35,7 @@ _END = r"(?=[\s;|&()<>]|\Z)"
 _RESERVED = re.compile(
     rf"(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|function|select|coproc|\[\[|\]\]|\{{|\}}){_END}|\)"
 )
-_NOT = re.compile(r"![ \t]")
+_NOT = re.compile(rf"(?:!(?=[ \t]){_BLANKS})*")
 _PROGRAM = re.compile(r"=[^\s=]")
 DEEPEST = 16
 
@@ -173,9 +172,7 @@ class _Reader:
         return body
 
     def _pipe(self) -> tuple[Simple | Compound, ...]:
-        while _NOT.match(self.text, self.at):
-            self.at += 1
-            self._space()
+        self._space(_NOT)
         stages = [self._command()]
         while bar := _BAR.match(self.text, self.at):
             self.at = bar.end()

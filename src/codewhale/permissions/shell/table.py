@@ -143,18 +143,9 @@ def harm() -> HarmTable:
     carrying = " ".join([*(data["names"][key] for key in ("shells", "liners", "carriers")), *_CARRYING])
     telling = [carrying, *(row["on"] for row in data["harm"]), *_TELLING]
     telling += [text for key, text in data["names"].items() if key not in ("readers", "decoders", "network")]
-    return HarmTable(
-        names=names,
-        carrying=_names(carrying),
-        telling=_names(" ".join(telling)),
-        rows={name: tuple(made_rows) for name, made_rows in rows.items()},
-        starts=tuple(starts),
-        code=code,
-        flow=flow,
-        asks=asks,
-        reaches=reaches,
-        leading=data["leading"],
-    )
+    by_name = {name: tuple(made_rows) for name, made_rows in rows.items()}
+    known = names, _names(carrying), _names(" ".join(telling))
+    return HarmTable(*known, by_name, tuple(starts), code, flow, asks, reaches, data["leading"])
 
 
 @functools.lru_cache(maxsize=4096)
