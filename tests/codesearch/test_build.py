@@ -270,6 +270,19 @@ async def test_a_wreck_is_set_aside_and_made_anew(tree: Path, tmp_path: Path, un
     await same_as_rebuilt(index, tmp_path)
 
 
+async def test_words_of_a_file_that_cannot_be_read_are_damage(tree: Path, tmp_path: Path, unpacked: Path) -> None:
+    index = grammars(CodeIndex(str(tree), str(tmp_path / "home")), unpacked)
+    await refresh(index)
+    store = index.open()
+    with store.writing() as db:
+        db.execute("UPDATE file_words SET data = x'00' WHERE file = (SELECT id FROM files WHERE path = 'notes.md')")
+    store.close()
+    (tree / "notes.md").write_text("The harbour is closed.\n")
+    assert (await refresh(index)).complete
+    assert Path(index.path + ".damaged").exists() and found(index, BODY, "close") == ["notes.md"]
+    await same_as_rebuilt(index, tmp_path)
+
+
 async def test_two_processes_build_at_once(tmp_path: Path, unpacked: Path) -> None:
     happenings = Happenings(tmp_path / "tree", 3)
     for number in range(40):

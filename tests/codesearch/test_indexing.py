@@ -22,7 +22,8 @@ def test_a_batch_of_files_and_what_is_gone(tmp_path: Path) -> None:
         SourceReader(str(tmp_path / "g")), ReadTask(str(tmp_path), ["a.py", "gone.py", "folder", "link.py"])
     )
     assert [row.path for row in batch.files] == ["a.py"] and "gone.py" in batch.gone
-    assert (batch.files[0].lang, len(batch.files[0].chunks)) == ("python", 1)
+    source = batch.files[0].source
+    assert (source.lang, len(source.chunks)) == ("python", 1)
 
 
 def test_a_stamp_taken_just_after_a_change_is_not_trusted(tmp_path: Path) -> None:

@@ -1,14 +1,16 @@
 """Single files as the index sees them."""
 
 from collections import Counter
+from collections.abc import Sequence
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codewhale.codesearch.model import BODY, CALL, COMMENT, SYMBOL
-from codewhale.codesearch.source import LARGEST, ParsedSource, SourceReader
-from codewhale.codesearch.terms import Terms, unpacked_words
+from codewhale.codesearch.model import BODY, CALL, COMMENT, SYMBOL, ParsedSource
+from codewhale.codesearch.source import LARGEST, SourceReader
+from codewhale.codesearch.terms import ChunkWords, Terms, unpacked_words
+from support.likeness import word_rows
 
 TERMS = Terms()
 PLAIN = SourceReader("/nowhere")
@@ -20,16 +22,20 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> SourceReader:
 
 
 def read(
-    sources: SourceReader, path: str, data: bytes | None, *, plain: bool = False
+    sources: SourceReader, path: str, data: bytes | None, *, plain: bool = False, known: Sequence[ChunkWords] = ()
 ) -> tuple[ParsedSource, dict[str, set[str]]]:
     """The source, and its terms by field."""
-    source = sources.read(path, data, plain=plain)
+    source = sources.read(path, data, plain=plain, known=known)
     found: dict[str, set[str]] = {}
-    for _, *fields in unpacked_words(source.words):
+    for _, *fields in word_rows(source.words):
         for field, terms in zip((BODY, COMMENT, SYMBOL, CALL), fields, strict=True):
             if terms:
                 found.setdefault(field, set()).update(terms.split(" "))
     return source, found
+
+
+def body_lengths(source: ParsedSource) -> list[int]:
+    return [chunk.body_length for chunk in unpacked_words(source.words)]
 
 
 def test_each_field_has_its_words(sources: SourceReader) -> None:
@@ -81,21 +87,48 @@ def test_a_chunk_has_each_term_as_often_as_its_text(texts: list[str]) -> None:
     source = PLAIN.read("a.txt", ("\n" * 60).join(texts).encode())
     counts: Counter[str] = Counter()
     lengths = Counter[int]()
-    for at, body, *_ in unpacked_words(source.words):
+    for at, body, *_ in word_rows(source.words):
         for term in body.split():
             counts[term] += at & 255
             lengths[at >> 8] += at & 255
-    assert [lengths[number] for number in range(len(source.chunks))] == [one.body_length for one in source.chunks]
+    assert [lengths[number] for number in range(len(source.chunks))] == body_lengths(source)
     assert counts == Counter(TERMS.count("\n".join(texts)))
 
 
 def test_counts_stop_at_255() -> None:
     source = PLAIN.read("a.txt", b"ship " * 1000 + b"sail")
-    assert unpacked_words(source.words) == [(1, "sail", "", "", ""), (255, "ship", "", "", "")]
-    assert source.chunks[0].body_length == 1001
+    assert word_rows(source.words) == [(1, "sail", "", "", ""), (255, "ship", "", "", "")]
+    assert body_lengths(source) == [1001]
 
 
 def test_words_that_were_altered_are_not_read() -> None:
     for data in (b"", b"nonsense", PLAIN.read("a.txt", b"ship").words[:-3]):
         with pytest.raises(ValueError, match="cannot be read"):
             unpacked_words(data)
+
+
+def python_source(*bodies: str) -> bytes:
+    """A file of functions, a chunk each."""
+    parts = (
+        f"# part {at}\ndef step{at}(ship):\n    {body}\n" + "    go(ship)\n" * 90 for at, body in enumerate(bodies)
+    )
+    return "\n\n".join(parts).encode()
+
+
+@pytest.mark.parametrize(
+    "after", [("sail(ship)", "moor(ship)"), ("sail(ship)",), ("look()", "sail(ship)", "row(ship)")]
+)
+def test_words_known_from_before_give_what_reading_all_of_it_gives(
+    sources: SourceReader, after: tuple[str, ...]
+) -> None:
+    before = sources.read("a.py", python_source("sail(ship)", "row(ship)"))
+    data = python_source(*after)
+    assert sources.read("a.py", data, known=unpacked_words(before.words)) == sources.read("a.py", data)
+
+
+def test_a_chunk_that_is_as_it_was_is_not_counted_again(sources: SourceReader) -> None:
+    first, *rest = unpacked_words(sources.read("a.py", python_source("sail(ship)", "row(ship)")).words)
+    known = [ChunkWords(first.digest, 7, 0, [(1, "marked", "", "", "")]), *rest]
+    source, terms = read(sources, "a.py", python_source("sail(ship)", "moor(ship)"), known=known)
+    assert "marked" in terms[BODY] and "moor" in terms[BODY] and "row" not in terms[BODY]
+    assert body_lengths(source)[0] == 7

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from codewhale.codesearch.indexing import Batch
-from codewhale.codesearch.model import Chunk, IndexedChunk, IndexedFile, Stamp, Symbol
+from codewhale.codesearch.model import Chunk, IndexedFile, ParsedSource, Stamp, Symbol
 from codewhale.codesearch.store import (
     IndexDamagedError,
     Store,
@@ -22,16 +22,17 @@ from codewhale.codesearch.store import (
     place,
     split,
 )
-from codewhale.codesearch.terms import packed_words
+from codewhale.codesearch.terms import ChunkWords, packed_words
 from support.patience import HANG
 
 
 def batch(*paths: str) -> Batch:
-    chunk = IndexedChunk(Chunk(1, 1, "fn", "f"), 1, 0)
-    words = packed_words([({"word": 1}, {}, {}, {})])
+    chunk = Chunk(1, 1, "fn", "f")
+    words = packed_words([ChunkWords(b"", 1, 0, [(1, "word", "", "", "")])])
     symbols = [(0, Symbol("f", "fn", 1, 1))]
     content = ([chunk], symbols, [(1, "os")], words)
-    return Batch([IndexedFile(path, "python", "", 1, 2, 3, 1, path.encode(), *content) for path in paths], [])
+    sources = ((path, ParsedSource("python", path.encode(), 1, "", *content)) for path in paths)
+    return Batch([IndexedFile(path, 1, 2, 3, source) for path, source in sources], [])
 
 
 CONNECT = sqlite3.connect

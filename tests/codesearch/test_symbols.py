@@ -7,8 +7,10 @@ import pytest
 
 from codewhale.codesearch.grammars import unpack
 from codewhale.codesearch.languages import Languages
-from codewhale.codesearch.source import ParsedSource, SourceReader
-from codewhale.codesearch.terms import as_written, unpacked_words
+from codewhale.codesearch.model import ParsedSource
+from codewhale.codesearch.source import SourceReader
+from codewhale.codesearch.terms import as_written
+from support.likeness import word_rows
 
 
 class Sample(msgspec.Struct, frozen=True):
@@ -36,7 +38,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> SourceReader:
 def read(sources: SourceReader, path: str, text: str) -> tuple[ParsedSource, set[str]]:
     """The source and the names it calls."""
     source = sources.read(path, text.encode())
-    return source, {name for *_, calls in unpacked_words(source.words) for name in calls.split(" ")}
+    return source, {name for *_, calls in word_rows(source.words) for name in calls.split(" ")}
 
 
 @pytest.mark.parametrize("sample", SAMPLES, ids=lambda sample: Path(sample.path).name)

@@ -25,7 +25,7 @@ from codewhale.process.repository import find_repository, read_head
 
 FEW = 64  # files that are read in this process
 _FEW_BYTES = 1 << 20
-_TASK_BYTES = 512 << 10
+_TASK_BYTES = 1 << 20
 _WAIT = 0.05
 _MOST_COUNTED, _EACH_COUNTS = 2 << 20, 1024  # bytes: what a file counts at most, and beside its size
 
@@ -115,7 +115,7 @@ async def refresh(
         for attempt in range(2):
             store = index.open()
             try:
-                return await _Refresh(index, store, progress or _unheard).run(commits)
+                return await _Refresh(index, store, progress or (lambda done, total: None)).run(commits)
             except IndexDamagedError:
                 if attempt:
                     raise
@@ -174,7 +174,8 @@ class _Refresh:
         watched = scan.FolderTimes.unpacked(self._store.meta("watched"))
         stamps = self._index.stamps(self._store)
         changed, moved = await asyncio.to_thread(scan.changes, self._index.root, stamps, watched)
-        moved = moved or not self._store.meta("complete") or _rules_changed(changed)
+        rules = any(path.rpartition("/")[2] in (".gitignore", ".ignore") for path in changed)
+        moved = moved or rules or not self._store.meta("complete")
         listing = await scan.list_tree(self._index.root) if moved else None
         pending = await self._pending(stamps, changed, listing)
         if pending:
@@ -218,7 +219,7 @@ class _Refresh:
         """Read files again, a few here, many by worker processes."""
         self._progress(0, len(pending))
         if len(pending) <= FEW and not self._have_failed(pending):
-            few = await asyncio.to_thread(_few, self._index, pending)
+            few = await asyncio.to_thread(_few, self._index, self._store, pending)
             if few is not None:
                 self._take(few, len(pending))
                 return
@@ -288,15 +289,11 @@ def _by_ending(path: str) -> tuple[str, str]:
     return path.rpartition("/")[2].rpartition(".")[2], path
 
 
-def _rules_changed(paths: Sequence[str]) -> bool:
-    return any(path.rpartition("/")[2] in (".gitignore", ".ignore") for path in paths)
-
-
-def _few(index: CodeIndex, paths: Sequence[str]) -> Batch | None:
+def _few(index: CodeIndex, store: Store, paths: Sequence[str]) -> Batch | None:
     """A few files, read in this process; None when they are too large for that."""
     if sum(_sizes(index.root, paths)) > _FEW_BYTES:
         return None
-    return read_files(index.sources(), ReadTask(index.root, list(paths)))
+    return read_files(index.sources(), ReadTask(index.root, list(paths), known=store.words(paths)))
 
 
 def _prepare(index: CodeIndex) -> None:
@@ -368,7 +365,3 @@ async def _alone(index: CodeIndex, wait_seconds: float) -> AsyncIterator[None]:
     finally:
         index.is_waiting = False
         os.close(fd)
-
-
-def _unheard(done: int, total: int) -> None:
-    pass

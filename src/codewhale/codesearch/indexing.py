@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from codewhale.codesearch.model import IndexedFile
 from codewhale.codesearch.source import LARGEST, PEEKED, SourceReader
+from codewhale.codesearch.terms import ChunkWords
 
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 FAILED = "failed"  # the state of a file that no worker process survived: only its path is indexed
@@ -25,12 +26,13 @@ class Batch(Struct, array_like=True):
 
 class ReadTask(Struct, array_like=True):
     """Files to read. `plain`: without grammars. `failed`: by their paths alone, since no worker process survived
-    them."""
+    them. `known`: the words of some as they were before."""
 
     root: str
     paths: list[str]
     plain: bool = False
     failed: bool = False
+    known: dict[str, list[ChunkWords]] = {}
 
 
 def read_files(sources: SourceReader, task: ReadTask) -> Batch:
@@ -42,10 +44,10 @@ def read_files(sources: SourceReader, task: ReadTask) -> Batch:
             batch.gone.append(path)
             continue
         data, size, mtime, ctime = read
-        source = sources.read(path, None if task.failed else data, plain=task.plain)
-        state = FAILED if task.failed else source.state
-        content = (source.lines, source.sha, source.chunks, source.symbols, source.imports, source.words)
-        batch.files.append(IndexedFile(path, source.lang, state, size, mtime, ctime, *content))
+        known = task.known.get(path, ())
+        source = sources.read(path, None if task.failed else data, plain=task.plain, known=known)
+        source.state = FAILED if task.failed else source.state
+        batch.files.append(IndexedFile(path, size, mtime, ctime, source))
     return batch
 
 

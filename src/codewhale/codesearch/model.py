@@ -33,30 +33,29 @@ class Chunk(Struct, frozen=True, array_like=True):
     symbol: str
 
 
-class IndexedChunk(Struct, frozen=True, array_like=True):
-    """A chunk as it is stored, with how many terms its text and its names have."""
+class ParsedSource(Struct, array_like=True):
+    """What a file is. `state` is "" when its text is in, else why it is not ("large", "binary", "minified", "empty",
+    "unreadable", "failed"); then it has one chunk without text, or none at all for a binary one. Each symbol comes with
+    the number of its chunk; `words` are packed by `terms.packed_words`."""
 
-    chunk: Chunk
-    body_length: int
-    symbol_length: int
-
-
-class IndexedFile(Struct, array_like=True):
-    """A file as it is stored. A `ctime_ns` of 0 is a stamp not to be trusted; each symbol comes with the number of
-    its chunk; `words` are packed by `terms.packed_words`."""
-
-    path: str
     lang: str
-    state: str
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    lines: int
     sha: bytes
-    chunks: list[IndexedChunk]
+    lines: int
+    state: str
+    chunks: list[Chunk]
     symbols: list[tuple[int, Symbol]]
     imports: list[tuple[int, str]]
     words: bytes
+
+
+class IndexedFile(Struct, array_like=True):
+    """A file as it is stored. A `ctime_ns` of 0 is a stamp not to be trusted."""
+
+    path: str
+    size: int
+    mtime_ns: int
+    ctime_ns: int
+    source: ParsedSource
 
 
 class FileDoc(Struct, frozen=True, array_like=True):

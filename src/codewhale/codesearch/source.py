@@ -4,17 +4,15 @@ import hashlib
 import re
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
-
-from msgspec import Struct
 
 from codewhale.codesearch.chunks import LineOffsets, cut
 from codewhale.codesearch.grammars import Grammars
 from codewhale.codesearch.languages import Languages
-from codewhale.codesearch.model import Chunk, IndexedChunk, Symbol
+from codewhale.codesearch.model import Chunk, ParsedSource, Symbol
 from codewhale.codesearch.symbols import SourceOutline, outline
-from codewhale.codesearch.terms import Terms, as_written, packed_words
+from codewhale.codesearch.terms import ChunkWords, Terms, as_written, by_count, packed_words
 
 if TYPE_CHECKING:
     from tree_sitter import Node
@@ -27,22 +25,8 @@ _MOST_IMPORTS = 2000
 _MOST_CALLS = 200_000
 _LONGEST_NAME = 80
 _QUOTES = b" \t\r\n\"'`<>;"
+_NO_WORDS = ChunkWords(b"", 0, 0, [])
 _SPACE = re.compile(r"\s+")
-
-
-class ParsedSource(Struct):
-    """What a file is. `state` is "" when its text is in, else why it is not ("large", "binary", "minified", "empty",
-    "unreadable"; whoever reads by worker processes adds "failed"); then it has one chunk without text, or none at all
-    for a binary one."""
-
-    lang: str
-    sha: bytes
-    lines: int
-    state: str
-    chunks: list[IndexedChunk]
-    symbols: list[tuple[int, Symbol]]
-    imports: list[tuple[int, str]]
-    words: bytes
 
 
 def digest(data: bytes) -> bytes:
@@ -63,17 +47,17 @@ class SourceReader:
         for language in languages:
             self.grammars.of(language)
 
-    def read(self, path: str, data: bytes | None, *, plain: bool = False) -> ParsedSource:
+    def read(
+        self, path: str, data: bytes | None, *, plain: bool = False, known: Iterable[ChunkWords] = ()
+    ) -> ParsedSource:
         """What the file at `path` is and holds. `data` None: its content cannot be had. `plain`: without a grammar,
-        for a file that a parser did not survive."""
+        for a file that a parser did not survive. `known`: its words before, for the chunks that are as they were."""
         if data is None:
-            return ParsedSource("", b"", 0, "unreadable", [_wordless(1)], [], [], packed_words([]))
+            return _without_words("", b"", 0, "unreadable")
         state = _state(data)
         lang = "" if state == "binary" else self._languages.of(path, data)
         if state:
-            count = data.count(b"\n")
-            chunks = [_wordless(count)] if state != "binary" else []
-            return ParsedSource(lang, digest(data), count, state, chunks, [], [], packed_words([]))
+            return _without_words(lang, digest(data), data.count(b"\n"), state)
         lines = LineOffsets(data)
         grammar = None if plain or len(data) > PARSED else self.grammars.of(lang)
         tree = grammar.parse(data) if grammar is not None else None
@@ -86,17 +70,15 @@ class SourceReader:
         symbols = [(max(0, bisect_right(starts, symbol.line) - 1), symbol) for symbol in found.symbols]
         content = _Content(data, [lines.offset(start - 1) for start in starts], captures)
         names = _names(cuts, symbols)
-        words = [content.words(self._terms, at, names.get(at, [])) for at in range(len(cuts))]
-        chunks = [
-            IndexedChunk(chunk, sum(body.values()), sum(symbol.values()))
-            for chunk, (body, _, symbol, _) in zip(cuts, words, strict=True)
-        ]
+        before = {chunk.digest: chunk for chunk in known}
+        words = [content.words(self._terms, at, names.get(at, []), before) for at in range(len(cuts))]
         imports = _imports(captures, data)
-        return ParsedSource(lang, digest(data), len(lines), "", chunks, symbols, imports, packed_words(words))
+        return ParsedSource(lang, digest(data), len(lines), "", cuts, symbols, imports, packed_words(words))
 
 
-def _wordless(lines: int) -> IndexedChunk:
-    return IndexedChunk(Chunk(1, max(1, lines), "block", ""), 0, 0)
+def _without_words(lang: str, sha: bytes, lines: int, state: str) -> ParsedSource:
+    chunks = [Chunk(1, max(1, lines), "block", "")] if state != "binary" else []
+    return ParsedSource(lang, sha, lines, state, chunks, [], [], packed_words([_NO_WORDS] * len(chunks)))
 
 
 class _Content:
@@ -108,19 +90,18 @@ class _Content:
         self._comments = _comments(captures.get("comment", []), offsets, data)
         self._calls = _calls(captures.get("call", []), offsets, data)
 
-    def words(self, terms: Terms, number: int, names: list[str]) -> tuple[dict[str, int], ...]:
-        """How often each term is in body, comments, symbols and calls of a chunk; `names` are defined in it and around
-        it."""
-        return (
-            terms.count(_text(self._data[self._offsets[number] : self._offsets[number + 1]])),
-            terms.count(_text(b"\n".join(self._comments.get(number, [])))),
-            terms.count(" ".join(dict.fromkeys(names))),
-            Counter(map(as_written, self._calls.get(number, []))),
-        )
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+    def words(self, terms: Terms, number: int, names: list[str], known: Mapping[bytes, ChunkWords]) -> ChunkWords:
+        """The words of a chunk's body, comments, symbols and calls; `names` are defined in it and around it."""
+        body = self._data[self._offsets[number] : self._offsets[number + 1]]
+        comments = b"\n".join(self._comments.get(number, []))
+        symbols = " ".join(dict.fromkeys(names)).encode()
+        calls = sorted(self._calls.get(number, []))
+        made_of = digest(b"\0".join((body, comments, symbols, " ".join(calls).encode())))
+        if (found := known.get(made_of)) is not None:
+            return found
+        counts = [terms.count(text.decode("utf-8", "replace")) for text in (body, comments, symbols)]
+        rows = by_count(*counts, Counter(map(as_written, calls)))
+        return ChunkWords(made_of, counts[0].total(), counts[2].total(), rows)
 
 
 def _state(data: bytes) -> str:
@@ -135,11 +116,10 @@ def _state(data: bytes) -> str:
 
 
 def _comments(nodes: "list[Node]", offsets: list[int], data: bytes) -> dict[int, list[bytes]]:
-    """Chunk -> its comments and docstrings."""
+    """Chunk -> its comments and docstrings, in order."""
     found: dict[int, list[bytes]] = {}
-    for node in nodes:
-        start = node.start_byte
-        found.setdefault(bisect_right(offsets, start) - 1, []).append(data[start : node.end_byte])
+    for start, end in sorted((node.start_byte, node.end_byte) for node in nodes):
+        found.setdefault(bisect_right(offsets, start) - 1, []).append(data[start:end])
     return found
 
 

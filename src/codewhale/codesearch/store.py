@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib import resources
-from itertools import chain
+from itertools import chain, count
 from typing import Any
 
 import msgspec
@@ -21,10 +21,10 @@ from codewhale.codesearch.chunks import LINES, LONG, SMALL, WINDOW
 from codewhale.codesearch.indexing import Batch
 from codewhale.codesearch.model import KINDS, Commit, Stamp, Touch, folded
 from codewhale.codesearch.symbols import LARGE, WHOLE
-from codewhale.codesearch.terms import COUNT_BITS, TERMS_VERSION, by_count, unpacked_words
+from codewhale.codesearch.terms import COUNT_BITS, TERMS_VERSION, ChunkWords, by_count, unpacked_words
 from codewhale.lib.files import private_dir
 
-FORMAT = 6
+FORMAT = 7
 _BUSY_SECONDS = 20.0
 _PASSING = ("SQLITE_BUSY", "SQLITE_FULL", "SQLITE_INTERRUPT", "SQLITE_READONLY")  # no damage
 _PAGE, _CHECKPOINT = 8192, 4000  # bytes; pages of the log before it is copied back
@@ -59,10 +59,8 @@ CREATE TABLE commits (number INTEGER PRIMARY KEY, length INTEGER NOT NULL, data 
 CREATE VIRTUAL TABLE subjects USING fts5 (words, tokenize = 'ascii', detail = none, columnsize = 0);
 CREATE TABLE touches (path TEXT PRIMARY KEY, count INTEGER NOT NULL, last_ns INTEGER NOT NULL) WITHOUT ROWID;
 """
-_CONTENT = (
-    ("files", 11), ("chunks", 8), ("symbols", 9), ("imports", 2), ("file_words", 2),
-    ("words (rowid, body, comment, symbol, call)", 5),
-)  # fmt: skip
+_CONTENT = (("files", 11), ("chunks", 8), ("symbols", 9), ("imports", 2), ("file_words", 2))
+_FIND = "INSERT INTO words (rowid, body, comment, symbol, call) VALUES (?, ?, ?, ?, ?)"
 _UNFIND = "INSERT INTO words (words, rowid, body, comment, symbol, call) VALUES ('delete', ?, ?, ?, ?, ?)"
 _HELD = "SELECT id, data FROM files JOIN file_words ON file = id WHERE path = ?"
 _BY_FILE = (("files", "id"), ("chunks", "file"), ("symbols", "file"), ("imports", "file"), ("file_words", "file"))
@@ -139,6 +137,10 @@ class Store:
         """What the contents of files were known by."""
         return dict(row for path in paths for row in self.rows("SELECT path, sha FROM files WHERE path = ?", (path,)))
 
+    def words(self, paths: Iterable[str]) -> dict[str, list[ChunkWords]]:
+        """The words of those of the files that are in."""
+        return {path: _unpacked(data) for path in paths for _, data in self.rows(_HELD, (path,))}
+
     @contextlib.contextmanager
     def writing(self, content: bool = True) -> Iterator[sqlite3.Connection]:
         """One transaction, all or nothing; `content`: it changes what searches find."""
@@ -162,17 +164,18 @@ class Store:
     def put(self, batch: Batch) -> None:
         """Take files in: they replace what was known of them, `gone` ones are forgotten."""
         with self.writing() as db:
-            _forget(db, [file.path for file in batch.files] + batch.gone)
-            first = db.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()[0]
-            rows = _rows(batch, first)
+            free = count(db.execute("SELECT coalesce(max(id), 0) + 1 FROM files").fetchone()[0])
+            ids, old = _taken_out(db, [file.path for file in batch.files] + batch.gone)
+            *rows, words = _rows(batch, [ids.get(file.path) or next(free) for file in batch.files])
             for (table, columns), values in zip(_CONTENT, rows, strict=True):
                 db.executemany(f"INSERT INTO {table} VALUES ({', '.join('?' * columns)})", values)
+            _change_words(db, old, words)
 
     def forget(self, paths: Sequence[str]) -> None:
         """Forget files that are not there any more, or not to be searched."""
         if paths:
             with self.writing() as db:
-                _forget(db, paths)
+                _change_words(db, _taken_out(db, paths)[1], [])
 
     def restamp(self, stamps: Iterable[tuple[str, Stamp]]) -> None:
         """Files whose content is what it was have other stamps now."""
@@ -328,20 +331,41 @@ def _changed(db: sqlite3.Connection) -> None:
     db.execute("UPDATE meta SET value = 0 WHERE key = 'complete'")
 
 
-def _forget(db: sqlite3.Connection, paths: Sequence[str]) -> None:
+def _taken_out(db: sqlite3.Connection, paths: Sequence[str]) -> tuple[dict[str, int], set[tuple[Any, ...]]]:
+    """Take files out; their numbers by their paths, and the rows of their words, which are still found."""
+    ids, words = dict[str, int](), set[tuple[Any, ...]]()
     for path in paths:
         for id, data in db.execute(_HELD, (path,)).fetchall():
-            db.executemany(_UNFIND, _words(id, data))
+            ids[path] = id
+            words.update(_words(id, _unpacked(data)))
             for table, key in _BY_FILE:
                 db.execute(f"DELETE FROM {table} WHERE {key} = ?", (id,))
+    return ids, words
 
 
-def _words(file: int, data: bytes) -> list[tuple[Any, ...]]:
-    """The rows of the words of a file. Raises IndexDamagedError."""
+def _change_words(db: sqlite3.Connection, old: set[tuple[Any, ...]], new: list[tuple[Any, ...]]) -> None:
+    """Have the new rows found in the place of the old ones. In the order of their numbers: FTS5 writes out what it has
+    gathered whenever a number is below the last one."""
+    if not old:
+        db.executemany(_FIND, new)
+        return
+    wanted = set(new)
+    for row in sorted(old ^ wanted, key=lambda row: (row[0], row in wanted)):
+        db.execute(_FIND if row in wanted else _UNFIND, row)
+
+
+def _unpacked(data: bytes) -> list[ChunkWords]:
+    """The words of a file. Raises IndexDamagedError."""
     try:
-        return [(place(file, 0, at), *terms) for at, *terms in unpacked_words(data)]
+        return unpacked_words(data)
     except ValueError as error:
         raise IndexDamagedError(str(error)) from error
+
+
+def _words(file: int, chunks: Sequence[ChunkWords]) -> list[tuple[Any, ...]]:
+    """The rows of the words of a file."""
+    found = enumerate(chunks)
+    return [(place(file, number, often), *terms) for number, chunk in found for often, *terms in chunk.rows]
 
 
 def place(file: int, chunk: int, often: int) -> int:
@@ -355,21 +379,22 @@ def split(places: Any) -> tuple[Any, Any, Any]:
     return chunks >> _CHUNK_BITS, chunks & (1 << _CHUNK_BITS) - 1, places & (1 << COUNT_BITS) - 1
 
 
-def _rows(batch: Batch, first: int) -> tuple[list[tuple[Any, ...]], ...]:
-    """The rows of files that are numbered from `first` on, for each table of _CONTENT."""
-    files, chunks, symbols, imports, packed, words = rows = tuple[list[tuple[Any, ...]], ...]([] for _ in _CONTENT)
-    for id, file in enumerate(batch.files, start=first):
-        stamp = (file.size, file.mtime_ns, file.ctime_ns)
-        counts = (len(file.chunks), len(file.symbols))
-        files.append((id, file.path, file.lang, file.state, *stamp, file.lines, file.sha, *counts))
-        for number, one in enumerate(file.chunks):
-            cut = (one.chunk.line, one.chunk.end_line, KINDS.index(one.chunk.kind), one.chunk.symbol)
-            chunks.append((id, number, *cut, one.body_length, one.symbol_length))
-        for number, (at, symbol) in enumerate(file.symbols):
+def _rows(batch: Batch, ids: Sequence[int]) -> tuple[list[tuple[Any, ...]], ...]:
+    """The rows of files with these numbers, for each table of _CONTENT and for `words`."""
+    files, chunks, symbols, imports, packed, words = rows = tuple[list[tuple[Any, ...]], ...]([] for _ in range(6))
+    for id, file in zip(ids, batch.files, strict=True):
+        source, stamp = file.source, (file.size, file.mtime_ns, file.ctime_ns)
+        counts = (len(source.chunks), len(source.symbols))
+        files.append((id, file.path, source.lang, source.state, *stamp, source.lines, source.sha, *counts))
+        found = _unpacked(source.words)
+        for number, (chunk, held) in enumerate(zip(source.chunks, found, strict=True)):
+            cut = (chunk.line, chunk.end_line, KINDS.index(chunk.kind), chunk.symbol)
+            chunks.append((id, number, *cut, held.body_length, held.symbol_length))
+        for number, (at, symbol) in enumerate(source.symbols):
             names, lines = (symbol.name, folded(symbol.name)), (symbol.line, symbol.end_line)
             symbols.append((id, number, at, *names, symbol.kind, *lines, symbol.scope))
-        if file.imports:
-            imports.append((id, msgspec.msgpack.encode(file.imports)))
-        packed.append((id, file.words))
-        words += _words(id, file.words)
+        if source.imports:
+            imports.append((id, msgspec.msgpack.encode(source.imports)))
+        packed.append((id, source.words))
+        words += _words(id, found)
     return rows

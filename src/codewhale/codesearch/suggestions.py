@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from codewhale.codesearch.model import SYMBOL, folded
 from codewhale.codesearch.rank import Filter
 from codewhale.codesearch.reader import IndexReader
-from codewhale.codesearch.terms import Terms
+from codewhale.codesearch.terms import Terms, word_parts
 from codewhale.lib.text import one_line, scrub_surrogates
 
 MOST = 3
@@ -79,7 +79,7 @@ def _holding(reader: IndexReader, name: str) -> set[str]:
     import numpy
 
     terms, chunks = Terms(), None
-    words = {terms.stem(part.lower()) for part in terms.parts(name)}
+    words = {terms.stem(part.lower()) for part in word_parts(name)}
     for word in words:
         found, _ = reader.postings(SYMBOL, word)
         chunks = found if chunks is None else numpy.intersect1d(chunks, found, assume_unique=True)

@@ -1,6 +1,7 @@
 """What a parsed source defines, calls and imports: one walk over its outer nodes, one query for the rest."""
 
 import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -88,7 +89,7 @@ class _Walk:
 
     def _define(self, node: "Node", action: str, scope: str, inside: bool, depth: int) -> bool:
         """Record what `node` defines; False when it turns out to define nothing."""
-        told = _special(node, action) if action[0] == "=" else (action, _name(node))
+        told = _SPECIALS[action](node) if action[0] == "=" else (action, _name(node))
         if told is None or not told[1] or len(self.symbols) >= _MOST_SYMBOLS:
             return False
         kind, name = told
@@ -160,15 +161,6 @@ def _first_name(node: "Node") -> "Node | None":
     return None
 
 
-def _special(node: "Node", action: str) -> tuple[str, str] | None:
-    """(kind, name) of a node that its type alone does not tell, None when it defines nothing."""
-    return _SPECIALS[action](node)
-
-
-def _valued(node: "Node") -> tuple[str, str] | None:
-    return _by_value(node.child_by_field_name("value"), _name(node))
-
-
 def _by_value(value: "Node | None", name: str) -> tuple[str, str] | None:
     kind = "const" if value is None else _TYPES.get(value.type, "fn" if value.type in _FUNCTIONS else "const")
     return (kind, name) if name and not name.startswith(("{", "[")) else None
@@ -198,10 +190,6 @@ def _function_only(node: "Node") -> tuple[str, str] | None:
     if value is None or key is None or value.type not in _FUNCTIONS:
         return None
     return "fn", _text(key).strip("\"'`")
-
-
-def _property(node: "Node") -> tuple[str, str] | None:
-    return _function_only(node) or ("const", _name(node))
 
 
 def _receiver(node: "Node") -> tuple[str, str]:
@@ -307,12 +295,13 @@ def _r_assigned(node: "Node") -> tuple[str, str] | None:
     return _by_value(right, _text(left))
 
 
-_SPECIALS = {
-    "=value": _valued,
+# (kind, name) of a node that its type alone does not tell, None when it defines nothing.
+_SPECIALS: dict[str, Callable[["Node"], tuple[str, str] | None]] = {
+    "=value": lambda node: _by_value(node.child_by_field_name("value"), _name(node)),
     "=assign": _assigned,
     "=constant": _constant,
     "=pair": _function_only,
-    "=property": _property,
+    "=property": lambda node: _function_only(node) or ("const", _name(node)),
     "=receiver": _receiver,
     "=typed": _typed,
     "=prototype": _prototype,
