@@ -8,7 +8,7 @@ log holds it on disk.
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable
-from weakref import WeakSet
+from weakref import ref
 
 from codewhale.protocol.events import Envelope, ReasoningStreamed, TextStreamed, TurnFinished
 
@@ -54,32 +54,40 @@ class Fanout:
     `failure` is why its stream ended early. A listener that nobody holds any more is forgotten."""
 
     def __init__(self, owner: "Fanout | None" = None) -> None:
-        self._listeners: WeakSet[Subscription] = WeakSet()
+        self._listeners: list[ref[Subscription]] = []
         self.owner = owner
         self.failure: Exception | None = None
 
+    @property
+    def heard(self) -> bool:
+        """Whether anybody listens."""
+        return bool(self._listeners) or (self.owner is not None and self.owner.heard)
+
     def push(self, envelope: Envelope) -> None:
         """Tell every listener, and those of the owners."""
-        for listener in self._listeners:
-            listener.push(envelope)
+        for held in self._listeners.copy():  # which one that is forgotten meanwhile would shift
+            if (listener := held()) is not None:
+                listener.push(envelope)
         if self.owner is not None:
             self.owner.push(envelope)
 
     def subscribe(self) -> Subscription:
         """A new listener, from now on."""
         listener = Subscription()
-        self._listeners.add(listener)
+        self._listeners.append(ref(listener, self._listeners.remove))
         return listener
 
     def unsubscribe(self, listener: Subscription) -> None:
         """Forget a listener."""
-        self._listeners.discard(listener)
+        if ref(listener) in self._listeners:
+            self._listeners.remove(ref(listener))
 
     def close(self, failure: Exception | None = None) -> None:
         """End every listener's stream after what it has queued."""
         self.failure = self.failure or failure
-        for listener in self._listeners:
-            listener.close()
+        for held in self._listeners.copy():
+            if (listener := held()) is not None:
+                listener.close()
 
 
 async def deliver(
