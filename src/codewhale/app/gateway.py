@@ -3,6 +3,7 @@ up when a call needs it."""
 
 import os
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -95,7 +96,8 @@ class Gateway:
         from codewhale.process.sandbox.homes import can_narrow
 
         confining = self._settings(request.workspace).sandbox
-        return SandboxOptions(confining.network, confining.more, confining.less, can_narrow(request.workspace))
+        narrows = partial(can_narrow, request.workspace)
+        return SandboxOptions(confining.network, confining.more, confining.less, narrows)
 
     def sandboxed(self) -> bool:
         from codewhale.process.confinement import sandbox

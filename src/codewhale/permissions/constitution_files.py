@@ -11,7 +11,7 @@ def constitution_files(workspace: str) -> list[tuple[str, str]]:
     """The constitutions that are there from the workspace up to the root of its repository, the nearest first, then
     those of the checkout that a linked worktree belongs to; each with where the workspace lies below its folder."""
     folder = os.path.realpath(workspace)
-    repository = find_repository(folder)
+    repository = find_repository(folder, real=True)
     root = repository.root if repository is not None else folder  # real, as it is `folder` or above it
     roots = [root]
     if repository is not None and repository.common != repository.gitdir:

@@ -152,12 +152,12 @@ _INSTALLERS = frozenset(_CACHES) | {"apt", "apt-get", "brew", "cd", "docker", "e
 class SandboxOptions(Struct, frozen=True):
     """What the person has configured of the sandbox: whether commands get the network ("off": never, "ask": with an
     approval that needs it, and offered; "on": always), allowances that every command which may write has, and
-    narrowings that every command has. `narrows`: the sandbox can hide the home but for toolchains."""
+    narrowings that every command has. `narrows` tells whether it can hide the home but for toolchains."""
 
     network: str = "ask"
     more: tuple[str, ...] = ()
     less: tuple[str, ...] = ()
-    narrows: bool = True
+    narrows: Callable[[], bool] = lambda: True
 
 
 class PolicyInputs(Struct, frozen=True):
@@ -355,7 +355,7 @@ class Policy:
 
     def _holds(self, request: DecisionRequest) -> bool:
         """Whether a sandbox is here that can also hide the home."""
-        return self._inputs.sandboxed() and self._inputs.sandbox_options(request).narrows
+        return self._inputs.sandboxed() and self._inputs.sandbox_options(request).narrows()
 
     def _job(self, subject: JobSubject, request: DecisionRequest) -> Opinion | None:
         if not subject.text:

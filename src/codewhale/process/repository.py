@@ -27,17 +27,18 @@ class Repository(Struct, frozen=True):
     common: str
 
 
-def find_repository(path: str) -> Repository | None:
+def find_repository(path: str, *, real: bool = False) -> Repository | None:
     """The repository whose work tree holds directory `path`, or None. One found above `path` counts only when it
     belongs to this user or to the owner of `path`, so that nobody can plant one over a shared folder; and one that
-    stands elsewhere only when it points back, for a `.git` file could name anybody's."""
-    repository = _find(path)
+    stands elsewhere only when it points back, for a `.git` file could name anybody's. `real` says that the caller has
+    just found no link in the path."""
+    repository = _find(path if real else os.path.realpath(path))
     return repository if repository is not None and _points_back(repository) else None
 
 
 def named_elsewhere(path: str) -> str:
     """The git directory that the `.git` at or above `path` names without belonging to it, "" where there is none."""
-    repository = _find(path)
+    repository = _find(os.path.realpath(path))
     return "" if repository is None or _points_back(repository) else repository.gitdir
 
 
@@ -52,8 +53,8 @@ def _points_back(repository: Repository) -> bool:
     return names_back(gitdir, root) and common in (gitdir, os.path.dirname(os.path.dirname(gitdir)))
 
 
-def _find(path: str) -> Repository | None:
-    folder = start = os.path.realpath(path)
+def _find(start: str) -> Repository | None:
+    folder = start
     while True:
         repository = _repository_at(folder)
         if repository is not None:

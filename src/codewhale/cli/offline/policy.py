@@ -66,7 +66,7 @@ class PolicyCheck:
                 special=lambda request: NOTHING_SPECIAL,
                 sandboxed=lambda: self._held,
                 job=lambda session, job: None,
-                sandbox_options=lambda request: SandboxOptions(narrows=can_narrow(request.workspace)),
+                sandbox_options=lambda request: SandboxOptions(narrows=lambda: can_narrow(request.workspace)),
             ),
             made,
             law=law.opinions if law.clauses else None,
