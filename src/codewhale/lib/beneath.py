@@ -73,12 +73,16 @@ class Root:
         flags |= os.O_CLOEXEC
         if self._kernel is not None:
             resolve = _BENEATH | _NO_MAGICLINKS | (0 if links else _NO_SYMLINKS)
+            top = -1
             try:
-                with self._top() as top:
-                    return self._kernel(top, os.fsencode(name), flags, mode if flags & os.O_CREAT else 0, resolve)
+                top = os.open(self.path, _O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+                return self._kernel(top, os.fsencode(name), flags, mode if flags & os.O_CREAT else 0, resolve)
             except OSError as error:
                 if error.errno not in (errno.EXDEV, errno.EAGAIN):
                     raise OSError(error.errno, error.strerror, path)
+            finally:
+                if top >= 0:
+                    os.close(top)
         with self._walk(name, links) as walk:
             return walk.open(flags, mode)
 
@@ -126,14 +130,6 @@ class Root:
         as spelled. A snapshot: open the answer with `links=False` to be sure it still holds."""
         with self._walk(self.relative(path), True) as walk:
             return walk.resolve()
-
-    @contextmanager
-    def _top(self) -> Iterator[int]:
-        fd = os.open(self.path, _O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            yield fd
-        finally:
-            os.close(fd)
 
     @contextmanager
     def _walk(self, name: str, links: bool) -> Iterator["_Walk"]:

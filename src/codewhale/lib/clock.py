@@ -1,6 +1,7 @@
 """Time as a thing that is handed in: wall clock for display, monotonic for waiting."""
 
 import time
+from functools import lru_cache
 from typing import Protocol
 
 
@@ -9,11 +10,9 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """Seconds since the epoch."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds that only grow."""
-        ...
 
 
 class SystemClock:
@@ -31,4 +30,9 @@ class SystemClock:
 def rfc3339(seconds: float) -> str:
     """UTC with milliseconds: 2026-01-31T23:59:59.123Z."""
     whole = int(seconds)
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole)) + f".{int((seconds - whole) * 1000):03d}Z"
+    return f"{_to_the_second(whole)}.{int((seconds - whole) * 1000):03d}Z"
+
+
+@lru_cache(maxsize=1)
+def _to_the_second(whole: int) -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(whole))

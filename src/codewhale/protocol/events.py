@@ -606,11 +606,11 @@ Ephemeral = (
 KnownEvent = Durable | Ephemeral
 Event = KnownEvent | UnknownEvent
 
-EPHEMERAL_TYPES: tuple[type, ...] = tuple(Ephemeral.__args__)
+EPHEMERAL_TYPES: frozenset[type] = frozenset(Ephemeral.__args__)
 
 
 def is_durable(event: Event) -> bool:
-    return not isinstance(event, EPHEMERAL_TYPES)
+    return type(event) not in EPHEMERAL_TYPES
 
 
 class Envelope(Struct, frozen=True):

@@ -41,13 +41,14 @@ class Rights(Struct, frozen=True):
     approval: Approval = Approval.SUGGEST
 
 
+_MODES = tuple(Mode)
 NARROWEST_FIRST = (Approval.NEVER, Approval.SUGGEST, Approval.SANDBOX, Approval.AUTO)
 
 
 def narrowest(child: Rights, parent: Rights) -> Rights:
     """What a child may do: never more than its parent may at this moment, and nothing that its own rights leave out.
     Where the parent asks a person, what the child would run unasked is asked as well."""
-    mode = min(child.mode, parent.mode, key=list(Mode).index)
+    mode = min(child.mode, parent.mode, key=_MODES.index)
     approval = min(child.approval, parent.approval, key=NARROWEST_FIRST.index)
     alone = Authority.HEADLESS in (child.authority, parent.authority)
     return Rights(mode, Authority.HEADLESS if alone else parent.authority, approval)

@@ -134,6 +134,10 @@ class Totals(Struct):
             why.calls += 1
             why.tokens += usage.input - usage.cache_hit
 
+    def copy(self) -> "Totals":
+        misses = {cause: msgspec.structs.replace(count) for cause, count in self.misses.items()}
+        return msgspec.structs.replace(self, cost=self.cost.copy(), saved=self.saved.copy(), misses=misses)
+
     def merge(self, other: "Totals") -> None:
         """Add other sums to these."""
         for name in _COUNTS:
@@ -259,8 +263,7 @@ class Accounts(Struct):
 
     def with_children(self, live: Mapping[str, Totals], *, turn: bool = False) -> Totals:
         """The sums with those of the children, of which `live` are more recent; of the `turn` alone."""
-        sums = Totals()
-        sums.merge(self.turn if turn else self.total)
+        sums = (self.turn if turn else self.total).copy()
         for child, totals in {**self.children, **live}.items():
             former = self.before_turn.get(child)
             sums.merge(totals.since(former) if turn and former is not None else totals)

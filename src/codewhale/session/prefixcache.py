@@ -27,14 +27,14 @@ from codewhale.protocol.stream import Usage
 from codewhale.session.projection import request_body
 
 # Why the shared part may end early, the strongest first: one edge may bring others with it.
-_EDGES: tuple[tuple[type, str], ...] = (
-    (ModelChanged, "model"),
-    (Compacted, "compaction"),
-    (CompactionUndone, "undo"),
-    (ResultsPruned, "pruned"),
-    (ToolActivated, "activation"),
-)
-_ORDER = tuple(name for _, name in _EDGES)
+_EDGES: Mapping[type, str] = {
+    ModelChanged: "model",
+    Compacted: "compaction",
+    CompactionUndone: "undo",
+    ResultsPruned: "pruned",
+    ToolActivated: "activation",
+}
+_ORDER = tuple(_EDGES.values())
 # How many bodies a model's cache is remembered by: the latest, and those an edge has put aside.
 _KEPT = 3
 _STRIDE = 1 << 16
@@ -88,10 +88,9 @@ class PrefixCache:
 
     def apply(self, event: Event) -> None:
         """Take note of an edge; of everything else nothing."""
-        for kind, name in _EDGES:
-            if isinstance(event, kind):
-                self._mark(name)
-        if isinstance(event, PrefixInvalidated) and not self._edge:
+        if name := _EDGES.get(type(event)):
+            self._mark(name)
+        elif isinstance(event, PrefixInvalidated) and not self._edge:
             self._mark(event.reason)
 
     def _mark(self, name: str) -> None:

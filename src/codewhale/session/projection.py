@@ -133,9 +133,9 @@ class Projection(ConversationFold):
     @property
     def picture_bytes(self) -> int:
         """How much of the next request is pictures."""
-        pending = Message("user", tuple(self._pending))
-        if not any(isinstance(part, Image) for part in pending.parts):
+        if not any(isinstance(part, Image) for part in self._pending):
             return self._picture_bytes
+        pending = Message("user", tuple(self._pending))
         return self._picture_bytes + _picture_bytes(pending, len(self._said(pending)))
 
     def index(self, call_ids: Sequence[str]) -> int:

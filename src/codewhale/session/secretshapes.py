@@ -107,8 +107,8 @@ def hide_shapes(text: str) -> str:
     same for the same text."""
     runs, names = _around_runs(text), _before_equals(text)
     found = [piece for piece in _BEGINNINGS if piece in text]
-    found += [piece for piece in _STARTS if piece in runs]
-    found += [piece for piece in _SET if piece in names]
+    found += [piece for piece in _STARTS if piece in runs] if runs else []
+    found += [piece for piece in _SET if piece in names] if names else []
     for piece in found:
         name, pattern = _compiled(piece)
         text = _replaced(text, name, pattern)
