@@ -80,7 +80,7 @@ def _measured(session: Session) -> tuple[int, int]:
 
 def _head_bytes(session: Session) -> int:
     header = session.state.pinned
-    return len(header.system.encode()) + len(header.tools_json.encode())
+    return sum(len(text) if text.isascii() else len(text.encode()) for text in (header.system, header.tools_json))
 
 
 def _used(session: Session) -> int:

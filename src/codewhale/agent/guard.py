@@ -72,13 +72,15 @@ class LoopGuard:
 
 def _repeats(marks: list[Mark], *, ran: bool) -> int:
     """How often the last mark stands within the window; with `ran` only those that ran count."""
-    same = sum(mark.is_like(marks[-1]) and (mark.ran or not ran) for mark in marks[-WINDOW:])
-    return max(same, *(_cycles(marks, period) for period in _PERIODS))
-
-
-def _cycles(marks: list[Mark], period: int) -> int:
-    """How many times the last `period` marks stand one behind the other at the end."""
     pairs = [(mark.call, mark.outcome) for mark in marks]
+    if pairs.count(pairs[-1]) == 1:
+        return 1
+    same = sum(mark.is_like(marks[-1]) and (mark.ran or not ran) for mark in marks[-WINDOW:])
+    return max(same, *(_cycles(pairs, period) for period in _PERIODS))
+
+
+def _cycles(pairs: list[tuple[str, str]], period: int) -> int:
+    """How many times the last `period` marks stand one behind the other at the end."""
     if len(set(pairs[-period:])) < 2:
         return 0
     count = 0
