@@ -52,6 +52,7 @@ class _Running(Struct):
     over: asyncio.Event
     silence: float
     began: float
+    heard: float = 0.0
     doing: str = ""
     arguments: str = ""
     stopped: bool = False
@@ -151,16 +152,14 @@ class Children:
 
     async def _watch(self, running: _Running) -> None:
         """Follow a child until its task is over, then record its end and tell its owner."""
-        child = running.session
+        child, now = running.session, asyncio.get_running_loop().time
         listener = child.fanout.subscribe()
+        running.heard = now()
+        silence = asyncio.create_task(self._mind_silence(running), name=f"silence {child.id}")
         try:
             while True:
-                try:
-                    async with asyncio.timeout(running.silence):
-                        batch = await listener.drain()
-                except TimeoutError:
-                    self._silent(running)
-                    continue
+                batch = await listener.drain()
+                running.heard = now()
                 ended = [self._heard(running, one) for one in batch if one.session == child.id]
                 if (not batch or any(ended)) and (await self._settled(running) or not batch):
                     return
@@ -168,10 +167,21 @@ class Children:
             fault = Outcome("failed", "", f"A fault in CodeWhale itself ({type(error).__name__}: {error}).")
             self._end(running.owner, self._over(running, fault), child.accounts, child.state.work)
         finally:
+            silence.cancel()
             child.fanout.unsubscribe(listener)
             if self._running.get(child.id) is running:
                 del self._running[child.id]
             running.over.set()
+
+    async def _mind_silence(self, running: _Running) -> None:
+        """One clock for all that is heard of a child, which goes on for as long as something is."""
+        now = asyncio.get_running_loop().time
+        while True:
+            left = running.heard + running.silence - now()
+            if left <= 0:
+                self._silent(running)
+                running.heard, left = now(), running.silence
+            await asyncio.sleep(left)
 
     def _silent(self, running: _Running) -> None:
         turn = self._turn(running)
@@ -199,8 +209,9 @@ class Children:
 
     def _tell_doing(self, running: _Running) -> None:
         accounts, steps = running.session.accounts, running.session.accounts.turn.calls
-        used = accounts.with_children({}).as_one()
-        self._tell(running.owner, ChildProgress(running.session.id, running.doing, running.arguments, steps, used))
+        if running.owner.fanout.heard:
+            used = accounts.with_children({}).as_one()
+            self._tell(running.owner, ChildProgress(running.session.id, running.doing, running.arguments, steps, used))
 
     async def _settled(self, running: _Running) -> bool:
         """Record the end of a child whose turn has ended; False where it goes on: with a message that waited, or to

@@ -149,13 +149,12 @@ class Session:
         """Let events happen, in order. Raises StorageFullError or SessionError when the log refuses them; of durable
         events given together none has happened then."""
         for durable, together in groupby(events, is_durable):
-            clean = self.as_recorded(together)
             if durable:
-                self._happen(clean)
-                continue
-            at = rfc3339(self.clock.now())
-            for event in clean:
-                self.fanout.push(Envelope(self.log.seq, self.id, at, event))
+                self._happen(self.as_recorded(together))
+            elif self.fanout.heard:
+                at = rfc3339(self.clock.now())
+                for event in self.as_recorded(together):
+                    self.fanout.push(Envelope(self.log.seq, self.id, at, event))
 
     def as_recorded(self, events: Iterable[Event]) -> list[Event]:
         """Events as they would stand in the log."""
