@@ -1,6 +1,7 @@
 """Listeners: everything, in order, at their own pace."""
 
 import asyncio
+import gc
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -47,6 +48,24 @@ async def test_a_listener_that_left_is_told_nothing_more() -> None:
     fanout.push(envelope(TurnStarted(1)))
     listener.close()
     assert await drained(listener) == []
+
+
+async def test_a_listener_that_nobody_holds_is_forgotten() -> None:
+    owner = Fanout()
+    child = Fanout(owner)
+    assert not child.heard
+    listener, first = child.subscribe(), child.subscribe()
+    del first
+    gc.collect()
+    child.push(envelope(TurnStarted(1)))
+    assert await drained(listener) == [TurnStarted(1)] and child.heard and not owner.heard
+    del listener
+    gc.collect()
+    assert not child.heard
+    held = owner.subscribe()
+    assert child.heard
+    child.push(envelope(TurnStarted(2)))
+    assert await drained(held) == [TurnStarted(2)]
 
 
 async def test_a_prompt_listener_gets_deltas_one_by_one() -> None:

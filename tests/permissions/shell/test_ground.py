@@ -1,5 +1,7 @@
 """What lies on the disk where a line would run: patterns, links, odd names, and bounds."""
 
+import itertools
+import os
 from pathlib import Path
 
 import pytest
@@ -51,3 +53,24 @@ def test_no_path_is_too_odd(tmp_path: Path) -> None:
         assert paths.expand(f"{path}/*", str(tmp_path)) == [f"{path}/*"]
         assert not paths.is_folder(path) and read_small(path) is None and paths.real_path(path)
         assert paths.trouble_below([path], "/", "*") == ""
+
+
+def test_a_path_leads_where_the_system_says(tmp_path: Path) -> None:
+    top = tmp_path.resolve()
+    (top / "folder" / "inner").mkdir(parents=True)
+    (top / "folder" / "file").touch()
+    links = {"out": "/etc", "within": "folder/inner", "up": "..", "round": "round", "one": "other", "other": "one"}
+    for name, target in {**links, "to_file": "folder/file", "gone": "nowhere/at/all"}.items():
+        (top / name).symlink_to(target)
+        (top / "folder" / name).symlink_to(target)
+    names = [*os.listdir(top), "inner", "file", "missing", "..", ".", ""]
+    for walked in itertools.product(names, repeat=3):
+        paths.real_path.cache_clear()
+        for path in (f"{top}/{'/'.join(walked[:count])}" for count in (3, 2, 1)):
+            assert paths.real_path(path) == os.path.realpath(path)
+    for odd in ("", "/", "//", "/etc/", "folder", "/a\0b/c", f"{top}/{'d/' * 300}e", f"{top}/{'n' * 300}/e"):
+        try:
+            expected = os.path.realpath(odd)
+        except ValueError:
+            expected = odd
+        assert paths.real_path(odd) == expected
