@@ -175,7 +175,8 @@ class Store:
         """Forget files that are not there any more, or not to be searched."""
         if paths:
             with self.writing() as db:
-                _change_words(db, _taken_out(db, paths)[1], [])
+                for path in paths:  # one by one: the words of all that is gone could be any amount
+                    _change_words(db, _taken_out(db, [path])[1], [])
 
     def restamp(self, stamps: Iterable[tuple[str, Stamp]]) -> None:
         """Files whose content is what it was have other stamps now."""
@@ -364,8 +365,7 @@ def _unpacked(data: bytes) -> list[ChunkWords]:
 
 def _words(file: int, chunks: Sequence[ChunkWords]) -> list[tuple[Any, ...]]:
     """The rows of the words of a file."""
-    found = enumerate(chunks)
-    return [(place(file, number, often), *terms) for number, chunk in found for often, *terms in chunk.rows]
+    return [(place(file, at, often), *terms) for at, chunk in enumerate(chunks) for often, *terms in chunk.rows]
 
 
 def place(file: int, chunk: int, often: int) -> int:
