@@ -34,9 +34,9 @@ def tui() -> int:
 
 def _narrow() -> None:
     """The process is the program's own, and nothing of the current folder is imported from here on."""
-    import gc
+    from codewhale.process.lean import load_lean
 
-    gc.disable()  # nothing that a start imports is garbage; the command collects again
+    load_lean()
     from codewhale.display.leaving import IS_PROGRAM
     from codewhale.process.itself import narrow
 

@@ -155,10 +155,10 @@ def _server(name: str, row: dict[str, Any], file: str, source: Source, times: Ti
 
 
 def _check_keys(row: dict[str, Any]) -> None:
-    import difflib
-
     for key in row:
         if key not in _KEYS:
+            import difflib
+
             near = difflib.get_close_matches(key, sorted(_KEYS), n=1)
             hint = f"Write {near[0]}, or take it out" if near else f"Take it out; known are {', '.join(sorted(_KEYS))}"
             raise EntryFault(one_line(key, 80), "is unknown", hint)

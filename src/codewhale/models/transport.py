@@ -1,14 +1,12 @@
 """Requests to one endpoint over libcurl: a POST, its streamed answer, the connection kept.
 
-The one file that knows the HTTP library: it is imported with the first request, and its errors end here. No
-redirects, no cookies, no HTTP/2; deadlines are the caller's. Where a kept connection turns out to be closed, libcurl
-sends the request again on a new one.
+The one file that knows the HTTP library, imported with the first request; its errors end here. No redirects, cookies
+or HTTP/2; deadlines are the caller's. Where a kept connection is closed, libcurl sends the request on a new one.
 """
 
 import asyncio
 import os
 import socket
-import ssl
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -276,6 +274,8 @@ def _trust(curl: "pycurl.Curl") -> None:
     curl.setopt(pycurl.SSLVERSION, pycurl.SSLVERSION_TLSv1_2)
     file, folder = os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")
     if not file and not folder:
+        import ssl
+
         paths = ssl.get_default_verify_paths()
         file, folder = paths.cafile or next(filter(os.path.isfile, _BUNDLES), None), paths.capath
         if sys.platform == "darwin":

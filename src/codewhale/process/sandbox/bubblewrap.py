@@ -55,7 +55,7 @@ def find_guards(site: Site) -> Guards:
     """The guards of a workspace that a command may write. Reads its top level and its git directories alone."""
     root = site.workspace
     names = sorted(entry.name for entry in os.scandir(root))
-    free = {name for name in names if name.lower() in _HELD and vacant(os.path.join(root, name))}
+    free = {name for name in names if name.lower() in _HELD and _vacant(os.path.join(root, name))}
     present = {name.lower() for name in names if name.lower() in _HELD and name not in free}
     taken = {name for name in free.intersection(HELD) if not os.path.islink(os.path.join(root, name))}
     paths = [os.path.join(root, name) for name in names if name.lower() in _NAMES and name not in taken]
@@ -101,7 +101,7 @@ def _fixed(root: str, path: str) -> list[str]:
     return [real] if beneath(real, root) and real != root and os.path.exists(real) else []
 
 
-def vacant(path: str) -> bool:
+def _vacant(path: str) -> bool:
     """Whether nothing stands there, or an empty folder: another command of ours may just have put it there."""
     try:
         return not os.listdir(path)
@@ -121,7 +121,7 @@ def _git(places: tuple[GitPlace, ...]) -> Guards:
         fixed += [path for path in below if os.path.exists(path)]
         if not place.linked:
             absent = [os.path.join(place.path, name) for name in GIT_FOLDERS]
-            folders += [path for path in absent if vacant(path)]
+            folders += [path for path in absent if _vacant(path)]
             pointers.append(os.path.join(place.path, "commondir"))
         modules = os.path.join(place.path, "modules")
         pinned += (place.path, modules) if os.path.isdir(modules) else (place.path,)
@@ -274,7 +274,7 @@ def _own(confinement: Confinement, site: Site) -> tuple[list[str], tuple[str, ..
     above = {one for path in kept for one in folders_above(path)} - set(opened)
     pins = sorted(one for one in above if any(beneath(one, place) for place in opened))
     rows = [*(("--bind", one) for one in pins), *(("--ro-bind", path) for path in kept)]
-    return [word for row in rows for word in (*row, row[1])], tuple(path for path in kept if vacant(path))
+    return [word for row in rows for word in (*row, row[1])], tuple(path for path in kept if _vacant(path))
 
 
 def _hidden(confinement: Confinement, site: Site) -> Iterator[str]:
